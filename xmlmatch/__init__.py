@@ -1,0 +1,41 @@
+"""The pattern language, documents as arrays, and matching: what everything else stands on.
+
+Layers, bottom up: ``numerals`` and ``predicates`` (values), ``pattern`` and ``pattern_parser`` (what a
+subscription asks for), ``expat``, ``handlers``, ``namespaces`` and ``document`` (bytes to arrays),
+``semijoin`` (the one kernel, ``reduce``), ``rows`` and ``nodesets`` (results), ``matching`` (one pattern),
+``store``, ``set_algebra`` and ``matcher`` (very many at once). Start reading at ``pattern`` and ``semijoin``.
+
+>>> document = Document.parse(b"<shop><book price='40'><title>Rivers</title></book></shop>")
+>>> pattern = Pattern.parse("//book[@price >= 30]/title{val}")
+>>> list(match(pattern, document).rows())
+[('Rivers',)]
+"""
+
+from xmlmatch.document import Document, Limits, NodeId
+from xmlmatch.errors import DocumentError, MatchLimitError, PatternError, RowLimitError, XmlMatchError
+from xmlmatch.matching import match
+from xmlmatch.nodesets import NodeSets
+from xmlmatch.pattern import Axis, Column, Pattern, PatternNode, Return
+from xmlmatch.predicates import Operator, Predicate
+from xmlmatch.semijoin import reduce
+
+__all__ = [
+    "Axis",
+    "Column",
+    "Document",
+    "DocumentError",
+    "Limits",
+    "MatchLimitError",
+    "NodeId",
+    "NodeSets",
+    "Operator",
+    "Pattern",
+    "PatternError",
+    "PatternNode",
+    "Predicate",
+    "Return",
+    "RowLimitError",
+    "XmlMatchError",
+    "match",
+    "reduce",
+]

@@ -1,0 +1,103 @@
+"""The result of a pattern on a document: one node set per pattern node, and the rows a user reads from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, assert_never
+
+from xmlmatch.errors import RowLimitError
+from xmlmatch.pattern import Return
+from xmlmatch.rows import node_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xmlmatch.document import Document, NodeId
+    from xmlmatch.pattern import Pattern
+
+    Value = str | NodeId
+
+DEFAULT_ROW_LIMIT: Final = 1_000_000
+_MAX_CACHED_CHARS: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSets:
+    """For each node of ``pattern``, the nodes of ``document`` (sorted ``pre``) it takes in some embedding.
+
+    True when the pattern matches. Equal embeddings are never stored twice: the size is the sum of the sets,
+    never the product of independent branches.
+    """
+
+    pattern: Pattern
+    document: Document = field(repr=False)
+    sets: tuple[NDArray[np.int32], ...]
+
+    def __bool__(self) -> bool:
+        return len(self.sets[0]) > 0
+
+    def rows(self, limit: int = DEFAULT_ROW_LIMIT) -> Iterator[tuple[Value, ...]]:
+        """Yield the user's rows lazily, one value per column of the pattern.
+
+        A row is a distinct combination of returning nodes (by node, not by value); rows come in document
+        order, column by column. Raises ``RowLimitError`` instead of yielding row ``limit + 1``.
+
+        >>> from xmlmatch import Document, Pattern, match
+        >>> document = Document.parse(b"<a><b>1</b><b>2</b><c x='3'/></a>")
+        >>> list(match(Pattern.parse("/a[c/@x{val}]/b{val}"), document).rows())
+        [('3', '1'), ('3', '2')]
+        """
+        values = _Values(self.document)
+        place = {node: i for i, node in enumerate(self.pattern.returning)}
+        columns = [(place[node], what) for node, what in self.pattern.selection]
+        left = limit
+        for block in node_rows(self.pattern, self.document, self.sets):
+            for row in block.tolist():
+                if left == 0:
+                    raise RowLimitError(limit)
+                left -= 1
+                yield tuple(values.get(row[i], what) for i, what in columns)
+
+    def count(self, limit: int = DEFAULT_ROW_LIMIT) -> int:
+        """Count the rows without making them; raise ``RowLimitError`` beyond ``limit``."""
+        total = 0
+        for block in node_rows(self.pattern, self.document, self.sets):
+            total += len(block)
+            if total > limit:
+                raise RowLimitError(limit)
+        return total
+
+
+class _Values:
+    """Makes a value once per node, however many rows show it, while memory allows."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._made: dict[tuple[int, Return], Value] = {}
+        self._chars = 0
+
+    def get(self, node: int, what: Return) -> Value:
+        key = (node, what)
+        found = self._made.get(key)
+        if found is None:
+            found = self._make(node, what)
+            self._chars += len(found)
+            if self._chars > _MAX_CACHED_CHARS:
+                self._made.clear()
+                self._chars = len(found)
+            self._made[key] = found
+        return found
+
+    def _make(self, node: int, what: Return) -> Value:
+        match what:
+            case Return.VAL:
+                return self._document.val(node)
+            case Return.CONT:
+                return self._document.cont(node)
+            case Return.ID:
+                return self._document.node_id(node)
+            case _:
+                assert_never(what)

@@ -1,0 +1,208 @@
+"""``cont``: a subtree as XML that stands alone.
+
+One walk over the node arrays, done twice by the same compiled function: first it counts, then it writes into
+a buffer of exactly that size. Text is cut at the places where elements, comments and processing instructions
+stand; namespaces in scope at the top are written on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numba
+import numpy as np
+
+from xmlmatch.handlers import COMMENT, END, LEVEL_OF, NAME, PARENT, SIZE, START
+
+if TYPE_CHECKING:
+    from xmlmatch.document import Document
+
+_kernel = numba.njit(cache=True, nogil=True)
+
+_AMP: Final = np.frombuffer(b"&amp;", np.uint8)
+_LT: Final = np.frombuffer(b"&lt;", np.uint8)
+_GT: Final = np.frombuffer(b"&gt;", np.uint8)
+_QUOT: Final = np.frombuffer(b"&quot;", np.uint8)
+_TAB: Final = np.frombuffer(b"&#9;", np.uint8)
+_NL: Final = np.frombuffer(b"&#10;", np.uint8)
+_CR: Final = np.frombuffer(b"&#13;", np.uint8)
+_OPEN_COMMENT: Final = np.frombuffer(b"<!--", np.uint8)
+_CLOSE_COMMENT: Final = np.frombuffer(b"-->", np.uint8)
+_OPEN_PI: Final = np.frombuffer(b"<?", np.uint8)
+_CLOSE_PI: Final = np.frombuffer(b"?>", np.uint8)
+_CLOSE_TAG: Final = np.frombuffer(b"</", np.uint8)
+_EMPTY_TAG: Final = np.frombuffer(b"/>", np.uint8)
+_IS: Final = np.frombuffer(b'="', np.uint8)
+
+
+def subtree(document: Document, node: int) -> bytes:
+    """Serialise the element ``node`` with everything below it."""
+    inherited = np.frombuffer(_inherited_declarations(document, node), np.uint8)
+    length = _write(np.empty(0, np.uint8), document.arrays, node, inherited)
+    out = np.empty(length, np.uint8)
+    _write(out, document.arrays, node, inherited)
+    return out.tobytes()
+
+
+def _inherited_declarations(document: Document, node: int) -> bytes:
+    """Spell the declarations in scope at ``node`` that its own tag does not carry."""
+    own = {d.prefix for d in document.declarations if d.element == node}
+    words = []
+    for prefix, uri in sorted(document.scopes.bindings(node).items()):
+        if uri and prefix != "xml" and prefix not in own:
+            value = uri.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+            words.append(f' xmlns{":" if prefix else ""}{prefix}="{value}"')
+    return "".join(words).encode()
+
+
+@_kernel
+def _put(out: Any, at: int, source: Any, start: int, end: int) -> int:
+    """Copy a slice if there is room (there is none while counting) and return the new position."""
+    if at + end - start <= out.size:
+        for i in range(start, end):
+            out[at + i - start] = source[i]
+    return at + end - start
+
+
+@_kernel
+def _word(out: Any, at: int, word: Any) -> int:
+    return _put(out, at, word, 0, word.size)
+
+
+@_kernel
+def _byte(out: Any, at: int, byte: int) -> int:
+    if at < out.size:
+        out[at] = byte
+    return at + 1
+
+
+@_kernel
+def _text(out: Any, at: int, chars: Any, start: int, end: int, attribute: bool) -> int:
+    """Copy character data with the references that XML and C14N ask for."""
+    for i in range(start, end):
+        c = chars[i]
+        if c == 38:
+            at = _word(out, at, _AMP)
+        elif c == 60:
+            at = _word(out, at, _LT)
+        elif c == 62:
+            at = _word(out, at, _GT)
+        elif c == 13:
+            at = _word(out, at, _CR)
+        elif attribute and c == 34:
+            at = _word(out, at, _QUOT)
+        elif attribute and c == 9:
+            at = _word(out, at, _TAB)
+        elif attribute and c == 10:
+            at = _word(out, at, _NL)
+        else:
+            at = _byte(out, at, c)
+    return at
+
+
+@_kernel
+def _tag(out: Any, at: int, arrays: Any, node: int, inherited: Any, declaration: int) -> int:
+    """Write ``<name`` with declarations and attributes; the ``>`` waits until there is content."""
+    nodes, chars, names, pool, declarations = arrays[0], arrays[1], arrays[2], arrays[3], arrays[4]
+    at = _byte(out, at, 60)
+    name = nodes[NAME, node]
+    at = _put(out, at, pool, names[0, name], names[0, name] + names[1, name])
+    at = _word(out, at, inherited)
+    while declaration < declarations.shape[1] and declarations[0, declaration] == node:
+        d = declarations[1, declaration]
+        at = _byte(out, at, 32)
+        at = _put(out, at, pool, names[0, d] + 1, names[0, d] + names[1, d])
+        at = _word(out, at, _IS)
+        at = _text(out, at, chars, declarations[2, declaration], declarations[3, declaration], True)
+        at = _byte(out, at, 34)
+        declaration += 1
+    child = node + 1
+    while child <= node + nodes[SIZE, node] and pool[names[0, nodes[NAME, child]]] == 64:
+        n = nodes[NAME, child]
+        at = _byte(out, at, 32)
+        at = _put(out, at, pool, names[0, n] + 1, names[0, n] + names[1, n])
+        at = _word(out, at, _IS)
+        at = _text(out, at, chars, nodes[START, child], nodes[END, child], True)
+        at = _byte(out, at, 34)
+        child += 1
+    return at
+
+
+@_kernel
+def _extras(out: Any, at: int, arrays: Any, cursor: Any, opened: int, upto: int) -> int:
+    """Write the comments and instructions of ``opened`` that stand before node ``upto``, and the text before each.
+
+    ``cursor`` holds: text position, next extra, whether a start tag still lacks its ``>``.
+    """
+    chars, extras, extra_bytes = arrays[1], arrays[5], arrays[6]
+    while cursor[1] < extras.shape[1]:
+        e = cursor[1]
+        if extras[1, e] != opened or extras[2, e] > upto:
+            break
+        at = _content(out, at, chars, cursor, extras[3, e], True)
+        comment = extras[0, e] == COMMENT
+        at = _word(out, at, _OPEN_COMMENT if comment else _OPEN_PI)
+        at = _put(out, at, extra_bytes, extras[4, e], extras[5, e])
+        at = _word(out, at, _CLOSE_COMMENT if comment else _CLOSE_PI)
+        cursor[1] += 1
+    return at
+
+
+@_kernel
+def _content(out: Any, at: int, chars: Any, cursor: Any, upto: int, more: bool) -> int:
+    """Write the text up to ``upto``, after the ``>`` of the open tag if anything follows."""
+    if cursor[2] == 1 and (more or upto > cursor[0]):
+        at = _byte(out, at, 62)
+        cursor[2] = 0
+    at = _text(out, at, chars, cursor[0], upto, False)
+    cursor[0] = upto
+    return at
+
+
+@_kernel
+def _close(out: Any, at: int, arrays: Any, cursor: Any, node: int, upto: int) -> int:
+    nodes, chars, names, pool = arrays[0], arrays[1], arrays[2], arrays[3]
+    at = _extras(out, at, arrays, cursor, node, upto)
+    at = _content(out, at, chars, cursor, nodes[END, node], False)
+    if cursor[2] == 1:
+        cursor[2] = 0
+        return _word(out, at, _EMPTY_TAG)
+    at = _word(out, at, _CLOSE_TAG)
+    name = nodes[NAME, node]
+    at = _put(out, at, pool, names[0, name], names[0, name] + names[1, name])
+    return _byte(out, at, 62)
+
+
+@_kernel
+def _first(rows: Any, row: int, value: int) -> int:
+    """Find the first column whose entry in ``row`` is at least ``value``."""
+    return np.searchsorted(rows[row], value)
+
+
+@_kernel
+def _write(out: Any, arrays: Any, top: int, inherited: Any) -> int:
+    nodes, chars, names, pool = arrays[0], arrays[1], arrays[2], arrays[3]
+    nothing = inherited[:0]
+    last = top + nodes[SIZE, top]
+    cursor = np.array([nodes[START, top], _first(arrays[5], 2, top + 1), 0])
+    declaration = _first(arrays[4], 0, top)
+    at = _tag(out, 0, arrays, top, inherited, declaration)
+    cursor[2] = 1
+    opened = top
+    for node in range(top + 1, last + 1):
+        if pool[names[0, nodes[NAME, node]]] == 64:
+            continue
+        while opened != nodes[PARENT, node]:
+            at = _close(out, at, arrays, cursor, opened, node)
+            opened = nodes[PARENT, opened]
+        at = _extras(out, at, arrays, cursor, opened, node)
+        at = _content(out, at, chars, cursor, nodes[START, node], True)
+        while declaration < arrays[4].shape[1] and arrays[4][0, declaration] < node:
+            declaration += 1
+        at = _tag(out, at, arrays, node, nothing, declaration)
+        cursor[2] = 1
+        opened = node
+    while nodes[LEVEL_OF, opened] > nodes[LEVEL_OF, top]:
+        at = _close(out, at, arrays, cursor, opened, last + 1)
+        opened = nodes[PARENT, opened]
+    return _close(out, at, arrays, cursor, top, last + 1)
