@@ -13,6 +13,7 @@ subscription asks for), ``expat``, ``handlers``, ``namespaces`` and ``document``
 
 from xmlmatch.document import Document, Limits, NodeId
 from xmlmatch.errors import DocumentError, MatchLimitError, PatternError, RowLimitError, XmlMatchError
+from xmlmatch.matcher import Matcher, Matches
 from xmlmatch.matching import match
 from xmlmatch.nodesets import NodeSets
 from xmlmatch.pattern import Axis, Column, Pattern, PatternNode, Return
@@ -26,6 +27,8 @@ __all__ = [
     "DocumentError",
     "Limits",
     "MatchLimitError",
+    "Matcher",
+    "Matches",
     "NodeId",
     "NodeSets",
     "Operator",

@@ -1,0 +1,200 @@
+"""``Matcher``: very many patterns against each document, with patterns coming and going in between."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from xmlmatch import set_algebra
+from xmlmatch.bodies import Bodies
+from xmlmatch.errors import MatchLimitError
+from xmlmatch.nodesets import NodeSets
+from xmlmatch.pattern import Column, Pattern, Return
+from xmlmatch.scratch import Capacities
+from xmlmatch.set_algebra import BODIES, FULL, POOL, RESULTS, SETS, Scratch, Target
+from xmlmatch.store import ANY_LABEL, Store
+from xmlmatch.values import read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from xmlmatch.document import Document
+
+_RETURNS: Final = tuple(Return)
+DEFAULT_MAX_ENTRIES: Final = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The answer for one document: the keys of the patterns that match, and their node sets as arrays.
+
+    The sets of ``keys[i]`` are, node by node in canonical order, the sets numbered
+    ``results[first[rank[i]] : first[rank[i] + 1]]``; set ``s`` is ``pool[set_first[s] : set_first[s + 1]]``.
+    Equal sets are stored once, and equal patterns share their results.
+    """
+
+    keys: NDArray[np.int64]
+    rank: NDArray[np.int32] = field(repr=False)
+    first: NDArray[np.int64] = field(repr=False)
+    results: NDArray[np.int32] = field(repr=False)
+    set_first: NDArray[np.int64] = field(repr=False)
+    pool: NDArray[np.int32] = field(repr=False)
+    document: Document = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def sets(self, i: int) -> tuple[NDArray[np.int32], ...]:
+        """Return the node sets of the ``i``-th matching pattern; views, nothing is copied."""
+        rank = self.rank[i]
+        numbers = self.results[self.first[rank] : self.first[rank + 1]]
+        return tuple(self.pool[self.set_first[s] : self.set_first[s + 1]] for s in numbers)
+
+
+class Matcher:
+    """Matches all its patterns against one document at once, sharing their sub-patterns.
+
+    ``add`` returns a key; ``match`` answers with the keys that match. Patterns may come and go between any two
+    documents, without a rebuild; every method may be called from any thread.
+
+    >>> from xmlmatch import Document
+    >>> matcher = Matcher([Pattern.parse("//a/b{val}"), Pattern.parse("//c")])
+    >>> document = Document.parse(b"<a><b>1</b><b>2</b></a>")
+    >>> matches = matcher.match(document)
+    >>> matches.keys.tolist()
+    [0]
+    >>> list(matcher.node_sets(matches, 0).rows())
+    [('1',), ('2',)]
+    >>> matcher.remove(0)
+    >>> len(matcher.match(document))
+    0
+    """
+
+    def __init__(self, patterns: Iterable[Pattern] = (), *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
+        self._store = Store()
+        self._bodies = Bodies()
+        self._text: list[tuple[str, bytes] | None] = []
+        self._free: list[int] = []
+        self._capacities = Capacities()
+        self._max_entries = max_entries
+        self._lock = threading.Lock()
+        for pattern in patterns:
+            self.add(pattern)
+
+    def __len__(self) -> int:
+        return len(self._text) - len(self._free)
+
+    @property
+    def sub_patterns(self) -> int:
+        """How many distinct sub-patterns the patterns share."""
+        return self._store.live_sub_patterns
+
+    def add(self, pattern: Pattern) -> int:
+        """Add a pattern and return its key; equal patterns may be added again and get keys of their own."""
+        with self._lock:
+            if self._free:
+                key = self._free.pop()
+            else:
+                key = len(self._text)
+                self._text.append(None)
+            self._bodies.add(key, self._store.add(pattern))
+            self._text[key] = (pattern.text, _pack(pattern.selection))
+            return key
+
+    def remove(self, key: int) -> None:
+        """Remove the pattern ``add`` gave this key for; ``KeyError`` if there is none."""
+        with self._lock:
+            if not 0 <= key < len(self._text) or self._text[key] is None:
+                raise KeyError(key)
+            self._store.remove(self._bodies.remove(key))
+            self._text[key] = None
+            self._free.append(key)
+
+    def pattern(self, key: int) -> Pattern:
+        """Return the pattern behind a key."""
+        found = self._text[key] if 0 <= key < len(self._text) else None
+        if found is None:
+            raise KeyError(key)
+        text, selection = found
+        return Pattern(Pattern.parse(text).nodes, _unpack(selection))
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the keys in use."""
+        return (key for key, text in enumerate(self._text) if text is not None)
+
+    def match(self, document: Document) -> Matches:
+        """Return the keys of the patterns that match, in ascending order, with complete node sets.
+
+        Raises ``MatchLimitError`` where the sets would need more than ``max_entries`` entries.
+        """
+        with self._lock:
+            edges = self._bodies.edges
+            scratch = self._run(document, edges)
+            used = scratch.used.tolist()
+            matched = scratch.matched[: used[BODIES]]
+            keys, rank = self._bodies.keys_of(matched, len(self._text))
+        return Matches(
+            keys,
+            rank,
+            scratch.body_first[: used[BODIES] + 1],
+            scratch.results[: used[RESULTS]].copy(),
+            scratch.set_first[: used[SETS] + 1],
+            scratch.pool[: used[POOL]].copy(),
+            document,
+        )
+
+    def node_sets(self, matches: Matches, key: int) -> NodeSets:
+        """Return the node sets of one pattern; ``KeyError`` if it does not match."""
+        i = int(np.searchsorted(matches.keys, key))
+        if i == len(matches.keys) or matches.keys[i] != key:
+            raise KeyError(key)
+        return NodeSets(self.pattern(key), matches.document, matches.sets(i))
+
+    def _run(self, document: Document, edges: NDArray[np.int64]) -> Scratch:
+        store = self._store
+        arrays, target = store.arrays(), self._target(document)
+        while True:
+            scratch = self._capacities.allocate(
+                subs=store.sub_count, atoms=store.atom_count, nodes=len(document), bodies=len(edges)
+            )
+            if set_algebra.match_bodies(arrays, target, scratch, edges) != FULL:
+                self._capacities.learn(scratch)
+                return scratch
+            if not self._capacities.grow(self._max_entries):
+                raise MatchLimitError(self._max_entries)
+
+    def _target(self, document: Document) -> Target:
+        labels = self._store.labels
+        label_here = np.full(len(labels) + 1, -1, np.int32)
+        for i, label in enumerate(document.labels):
+            known = labels.find(label)
+            if known is not None:
+                label_here[known] = i
+        index = document.index
+        numbers = np.empty(len(document) if self._store.numeric_labels else 0)
+        for label in self._store.numeric_labels:
+            here = int(label_here[label]) if label != ANY_LABEL else -1
+            if label == ANY_LABEL:
+                read_numbers(document, index.elements, numbers)
+            elif here >= 0:
+                read_numbers(document, index.order[index.first[here] : index.first[here + 1]], numbers)
+        return Target(
+            document.nodes, document.chars, numbers, document.label, index.order, index.first, index.elements,
+            label_here,
+        )  # fmt: skip
+
+
+def _pack(selection: tuple[Column, ...]) -> bytes:
+    """Keep a column order in a few bytes: a million patterns have one each."""
+    return b"".join(node.to_bytes(2) + bytes([_RETURNS.index(what)]) for node, what in selection)
+
+
+def _unpack(raw: bytes) -> tuple[Column, ...]:
+    return tuple(
+        Column(int.from_bytes(raw[i : i + 2]), _RETURNS[raw[i + 2]]) for i in range(0, len(raw), 3)
+    )
