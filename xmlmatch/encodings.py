@@ -59,7 +59,9 @@ def _encoding_of(data: bytes) -> str | None:
     if name in ("utf-8", "utf8") or name.startswith("utf-16"):
         return None  # Expat reports a false claim of UTF-16 itself
     if not _KNOWN.fullmatch(name):
-        raise DocumentError(f"encoding {name!r} is not supported; send UTF-8, UTF-16 or a common character set")
+        raise DocumentError(
+            f"encoding {name!r} is not supported; send UTF-8, UTF-16 or a common character set"
+        )
     return name
 
 

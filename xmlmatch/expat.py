@@ -64,7 +64,9 @@ def _load() -> _CApi:
     pointer_of.argtypes = [ctypes.py_object, c_char_p]
     api = _CApi.from_address(pointer_of(capsule, b"pyexpat.expat_CAPI"))
     if not (api.magic or b"").startswith(b"pyexpat.expat_CAPI 1.") or api.size < ctypes.sizeof(_CApi):
-        raise ImportError(f"this Python's pyexpat has an unknown C table ({api.magic!r}); use CPython 3.11 to 3.14")
+        raise ImportError(
+            f"this Python's pyexpat has an unknown C table ({api.magic!r}); use CPython 3.11 to 3.14"
+        )
     return api
 
 

@@ -16,11 +16,12 @@ A full buffer sets ``REFUSAL`` to ``GROW``: the caller starts again with larger 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numba
 from numba import types
-from numba.extending import intrinsic
+
+from xmlmatch.pointers import address_at, bytes_at, int32_at, int64_at
 
 # Slots of the state.
 (
@@ -66,25 +67,6 @@ COMMENT, INSTRUCTION = 0, 1
 DECLARATION_FIELDS: Final = 4
 
 
-def _pointer_at(element: Any) -> Any:
-    """Make an intrinsic that turns an address into a typed pointer."""
-
-    @intrinsic
-    def pointer(typingctx: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = context.get_value_type(signature.return_type)
-            return builder.inttoptr(args[0], kind)
-
-        return types.CPointer(element)(types.intp), codegen
-
-    return pointer
-
-
-bytes_at: Final = _pointer_at(types.uint8)
-ints_at: Final = _pointer_at(types.int32)
-state_at: Final = _pointer_at(types.int64)
-addresses_at: Final = _pointer_at(types.intp)
-
 _helper = numba.njit(inline="never", cache=True, nogil=True)
 
 
@@ -108,7 +90,7 @@ def _copy(source, length, target, offset):  # type: ignore[no-untyped-def]  # co
 def _intern(state, address, length, attribute):  # type: ignore[no-untyped-def]  # compiled
     """Return the id of a name, adding it if it is new; -1 when there is no room."""
     text, pool = bytes_at(address), bytes_at(state[NAME_BYTES_AT])
-    names, table = ints_at(state[NAMES_AT]), ints_at(state[TABLE_AT])
+    names, table = int32_at(state[NAMES_AT]), int32_at(state[TABLE_AT])
     room = state[NAMES_CAPACITY]
     h = 5381 + 7 * attribute
     for i in range(length):
@@ -119,7 +101,11 @@ def _intern(state, address, length, attribute):  # type: ignore[no-untyped-def] 
     while table[slot] >= 0:
         name = numba.int64(table[slot])
         at = names[name]
-        if names[2 * room + name] == h and names[room + name] == whole and (pool[at] == 64) == (attribute == 1):
+        if (
+            names[2 * room + name] == h
+            and names[room + name] == whole
+            and (pool[at] == 64) == (attribute == 1)
+        ):
             same = True
             for i in range(length):
                 if pool[at + attribute + i] != text[i]:
@@ -170,7 +156,7 @@ def _attribute(state, name_address, value_address):  # type: ignore[no-untyped-d
         if at == room:
             state[REFUSAL] = GROW
             return
-        rows = ints_at(state[DECLARATIONS_AT])
+        rows = int32_at(state[DECLARATIONS_AT])
         rows[at] = state[CURRENT]
         rows[room + at] = name
         rows[2 * room + at] = start
@@ -188,7 +174,7 @@ def _node(state, name, level, start, end):  # type: ignore[no-untyped-def]  # co
     if at == room:
         state[REFUSAL] = GROW
         return -1
-    rows = ints_at(state[NODES_AT])
+    rows = int32_at(state[NODES_AT])
     rows[NAME * room + at] = name
     rows[PARENT * room + at] = state[CURRENT]
     rows[SIZE * room + at] = 0
@@ -201,7 +187,7 @@ def _node(state, name, level, start, end):  # type: ignore[no-untyped-def]  # co
 
 @_helper
 def _start(user, name, attributes):  # type: ignore[no-untyped-def]  # compiled
-    state = state_at(user)
+    state = int64_at(user)
     if state[REFUSAL] != 0:
         return
     level = state[LEVEL] + 1
@@ -216,7 +202,7 @@ def _start(user, name, attributes):  # type: ignore[no-untyped-def]  # compiled
         return
     state[CURRENT] = node
     state[LEVEL] = level
-    pairs = addresses_at(attributes)
+    pairs = address_at(attributes)
     i = 0
     while pairs[i] != 0:
         _attribute(state, pairs[i], pairs[i + 1])
@@ -225,10 +211,10 @@ def _start(user, name, attributes):  # type: ignore[no-untyped-def]  # compiled
 
 @_helper
 def _end(user):  # type: ignore[no-untyped-def]  # compiled
-    state = state_at(user)
+    state = int64_at(user)
     if state[REFUSAL] != 0:
         return
-    rows = ints_at(state[NODES_AT])
+    rows = int32_at(state[NODES_AT])
     room, node = state[CAPACITY], state[CURRENT]
     rows[SIZE * room + node] = state[NODES] - 1 - node
     rows[END * room + node] = state[TEXT]
@@ -238,7 +224,7 @@ def _end(user):  # type: ignore[no-untyped-def]  # compiled
 
 @_helper
 def _text(user, address, length):  # type: ignore[no-untyped-def]  # compiled
-    state = state_at(user)
+    state = int64_at(user)
     if state[REFUSAL] != 0:
         return
     start = state[TEXT]
@@ -252,7 +238,7 @@ def _text(user, address, length):  # type: ignore[no-untyped-def]  # compiled
 @_helper
 def _extra(user, kind, first, second):  # type: ignore[no-untyped-def]  # compiled
     """Keep a comment (``first``) or a processing instruction (``first`` its target, ``second`` its data)."""
-    state = state_at(user)
+    state = int64_at(user)
     if state[REFUSAL] != 0 or state[CURRENT] < 0:
         return
     a = _length(first)
@@ -266,7 +252,7 @@ def _extra(user, kind, first, second):  # type: ignore[no-untyped-def]  # compil
     if b > 0:
         bytes_at(state[EXTRA_BYTES_AT])[start + a] = 32
         _copy(second, b, state[EXTRA_BYTES_AT], start + a + gap)
-    rows = ints_at(state[EXTRAS_AT])
+    rows = int32_at(state[EXTRAS_AT])
     rows[at] = kind
     rows[room + at] = state[CURRENT]
     rows[2 * room + at] = state[NODES]
@@ -280,7 +266,7 @@ def _extra(user, kind, first, second):  # type: ignore[no-untyped-def]  # compil
 @_helper
 def _other(user, address, length):  # type: ignore[no-untyped-def]  # compiled
     """Refuse entities: Expat passes tokens of the internal subset, and references it skipped, as they stand."""
-    state = state_at(user)
+    state = int64_at(user)
     t = bytes_at(address)
     if length >= 2 and (t[0] == 38 or t[0] == 37):  # '&name;' or '%name;'
         state[REFUSAL] = ENTITY_USED

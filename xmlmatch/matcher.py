@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from xmlmatch import set_algebra
+from xmlmatch.atoms import place_atoms
 from xmlmatch.bodies import Bodies
 from xmlmatch.errors import MatchLimitError
+from xmlmatch.handlers import END, LEVEL_OF, PARENT, SIZE, START
 from xmlmatch.nodesets import NodeSets
 from xmlmatch.pattern import Column, Pattern, Return
 from xmlmatch.scratch import Capacities
-from xmlmatch.set_algebra import BODIES, FULL, POOL, RESULTS, SETS, Scratch, Target
+from xmlmatch.set_algebra import BODIES, FULL, POOL, RESULTS, SETS, begin, match_bodies
 from xmlmatch.store import ANY_LABEL, Store
 from xmlmatch.values import read_numbers
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from xmlmatch.document import Document
+    from xmlmatch.scratch import Scratch
 
 _RETURNS: Final = tuple(Return)
 DEFAULT_MAX_ENTRIES: Final = 1 << 28
@@ -135,7 +137,7 @@ class Matcher:
         with self._lock:
             edges = self._bodies.edges
             scratch = self._run(document, edges)
-            used = scratch.used.tolist()
+            used = scratch.state.tolist()
             matched = scratch.matched[: used[BODIES]]
             keys, rank = self._bodies.keys_of(matched, len(self._text))
         return Matches(
@@ -157,36 +159,61 @@ class Matcher:
 
     def _run(self, document: Document, edges: NDArray[np.int64]) -> Scratch:
         store = self._store
-        arrays, target = store.arrays(), self._target(document)
+        label_here, numbers = self._labels_and_numbers(document)
         while True:
-            scratch = self._capacities.allocate(
-                subs=store.sub_count, atoms=store.atom_count, nodes=len(document), bodies=len(edges)
-            )
-            if set_algebra.match_bodies(arrays, target, scratch, edges) != FULL:
+            scratch = self._capacities.allocate(subs=store.sub_count, nodes=len(document), bodies=len(edges))
+            if _match(store, document, label_here, numbers, scratch, edges) != FULL:
                 self._capacities.learn(scratch)
                 return scratch
             if not self._capacities.grow(self._max_entries):
                 raise MatchLimitError(self._max_entries)
 
-    def _target(self, document: Document) -> Target:
+    def _labels_and_numbers(self, document: Document) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Map the store's labels to the document's (-1: absent), and read the numbers predicates ask about."""
         labels = self._store.labels
         label_here = np.full(len(labels) + 1, -1, np.int32)
         for i, label in enumerate(document.labels):
             known = labels.find(label)
             if known is not None:
                 label_here[known] = i
+        wanted = self._store.numeric_labels
+        numbers = np.empty(len(document) if wanted else 0)
         index = document.index
-        numbers = np.empty(len(document) if self._store.numeric_labels else 0)
-        for label in self._store.numeric_labels:
-            here = int(label_here[label]) if label != ANY_LABEL else -1
-            if label == ANY_LABEL:
-                read_numbers(document, index.elements, numbers)
-            elif here >= 0:
+        if ANY_LABEL in wanted:
+            read_numbers(document, index.elements, numbers)
+        for label in wanted:
+            here = int(label_here[label])
+            if label != ANY_LABEL and here >= 0:
                 read_numbers(document, index.order[index.first[here] : index.first[here + 1]], numbers)
-        return Target(
-            document.nodes, document.chars, numbers, document.label, index.order, index.first, index.elements,
-            label_here,
-        )  # fmt: skip
+        return label_here, numbers
+
+
+def _match(
+    store: Store,
+    document: Document,
+    label_here: NDArray[np.int32],
+    numbers: NDArray[np.float64],
+    scratch: Scratch,
+    edges: NDArray[np.int64],
+) -> int:
+    """Run both kernels; 0, or ``FULL`` when the scratch memory is too small."""
+    arrays, index, nodes, s = store.arrays(), document.index, document.nodes, scratch
+    atom_here, atom_set = np.empty((2, store.atom_count), np.int32)
+    begin(s.state, nodes[PARENT], s.pool, s.set_first, s.intern, s.marks)
+    full = place_atoms(
+        label_here, store.label_longest, arrays.atom_label, arrays.atom_first, arrays.atom_count,
+        arrays.atom_kind, store.equal.head, store.equal.next, arrays.lists, arrays.predicate, arrays.number,
+        arrays.text,
+        nodes[START], nodes[END], document.chars, numbers, index.order, index.first, index.elements,
+        s.state, s.pool, atom_here, atom_set,
+    )  # fmt: skip
+    if full == FULL:
+        return FULL
+    return match_bodies(
+        s.state, edges, arrays.sub_atom, arrays.sub_first, arrays.sub_count, arrays.lists, arrays.atom_count,
+        atom_here, atom_set, nodes[PARENT], nodes[SIZE], nodes[LEVEL_OF], document.label,
+        s.memo, s.sub_set, s.stack, s.marks, s.results, s.matched, s.body_first,
+    )  # fmt: skip
 
 
 def _pack(selection: tuple[Column, ...]) -> bytes:
@@ -195,6 +222,4 @@ def _pack(selection: tuple[Column, ...]) -> bytes:
 
 
 def _unpack(raw: bytes) -> tuple[Column, ...]:
-    return tuple(
-        Column(int.from_bytes(raw[i : i + 2]), _RETURNS[raw[i + 2]]) for i in range(0, len(raw), 3)
-    )
+    return tuple(Column(int.from_bytes(raw[i : i + 2]), _RETURNS[raw[i + 2]]) for i in range(0, len(raw), 3))

@@ -156,7 +156,11 @@ class _Parser:
         self.at += 1
         if prefix not in self.namespaces:
             self.at = start
-            self.refuse(f"the prefix {prefix!r} is not declared", f"--ns {prefix}=URI, or namespaces= in Python", ours=True)
+            self.refuse(
+                f"the prefix {prefix!r} is not declared",
+                f"--ns {prefix}=URI, or namespaces= in Python",
+                ours=True,
+            )
         uri = self.namespaces[prefix]
         if "{" in uri or "}" in uri:
             self.at = start
@@ -237,7 +241,11 @@ class _Parser:
             return
         end = self.text.find("]", start)
         reversed_ = _OPERATOR.search(self.text, found.end(), end if end >= 0 else len(self.text))
-        reason = "the constant stands on the left" if reversed_ else "positions and bare constants are not supported"
+        reason = (
+            "the constant stands on the left"
+            if reversed_
+            else "positions and bare constants are not supported"
+        )
         self.refuse(reason, f"path, operator, constant: {CONDITION}")
 
     def comparison(self, index: int) -> bool:
@@ -251,7 +259,9 @@ class _Parser:
         operator = Operator(found[0])
         if string := _STRING.match(self.text, self.at):
             if operator not in (Operator.EQ, Operator.NE):
-                self.refuse(f"a quoted constant has no order for {found[0]}", "= and != with a string, or a number")
+                self.refuse(
+                    f"a quoted constant has no order for {found[0]}", "= and != with a string, or a number"
+                )
             constant: str | float = string[0][1:-1]
             self.at = string.end()
         elif numeral := NUMERAL.match(self.text, self.at):
@@ -260,7 +270,10 @@ class _Parser:
                 self.refuse("the number is too large", "numbers up to 1.7e308")
             self.at = numeral.end()
         else:
-            self.refuse("a comparison needs a constant on its right", "'text', \"text\" or a number such as 40 or -2.5")
+            self.refuse(
+                "a comparison needs a constant on its right",
+                "'text', \"text\" or a number such as 40 or -2.5",
+            )
         self.nodes[index].predicates.append(Predicate(operator, constant))
         return True
 
@@ -286,7 +299,13 @@ class _Parser:
     def refuse(self, reason: str, supported: str, *, ours: bool = False) -> NoReturn:
         """Raise the error; ``ours``: the fault lies in what we add to XPath, so XPath has no say."""
         token = _FOUND.match(self.text, self.at)
-        found = repr(token[0][:30]) if token else "the end of the pattern" if self.at >= len(self.text) else "a space"
+        found = (
+            repr(token[0][:30])
+            if token
+            else "the end of the pattern"
+            if self.at >= len(self.text)
+            else "a space"
+        )
         raise PatternError(
             reason if ours else f"{reason} ({_standing(self.text, self.namespaces)})",
             text=self.text,

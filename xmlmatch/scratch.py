@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from xmlmatch.set_algebra import MEMO, POOL, RESULTS, SETS, Scratch
+from xmlmatch.set_algebra import MEMO, POOL, RESULTS, SETS, STATE_SLOTS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SMALLEST: Final = 1024
+
+
+class Scratch(NamedTuple):
+    """Working memory for one document; ``state`` begins with what is used of each kind."""
+
+    state: NDArray[np.int64]
+    pool: NDArray[np.int32]
+    set_first: NDArray[np.int64]
+    """Where each set begins in ``pool``; a set ends where the next begins."""
+    intern: NDArray[np.int32]
+    memo: NDArray[np.int64]
+    """Pairs of an operation with its operands and the set it gave; one cache line holds both."""
+    sub_set: NDArray[np.int32]
+    stack: NDArray[np.int32]
+    marks: NDArray[np.int32]
+    results: NDArray[np.int32]
+    body_first: NDArray[np.int64]
+    matched: NDArray[np.int32]
 
 
 def _power_of_two(n: int) -> int:
@@ -26,19 +47,17 @@ class Capacities:
         self._stack = 32
         self._last: Scratch | None = None
 
-    def allocate(self, *, subs: int, atoms: int, nodes: int, bodies: int) -> Scratch:
+    def allocate(self, *, subs: int, nodes: int, bodies: int) -> Scratch:
         """Return working memory for one run; its contents are undefined."""
         # Every operation writes at most one entry per node behind what the pool holds already.
         pool = self._pool + nodes + 1
         self._last = Scratch(
-            used=np.zeros(6, np.int64),
+            state=np.zeros(STATE_SLOTS, np.int64),
             pool=np.empty(pool, np.int32),
             set_first=np.empty(self._sets + 2, np.int64),
             intern=np.empty(2 * self._sets, np.int32),
-            memo_key=np.empty(self._memo, np.int64),
-            memo_set=np.empty(self._memo, np.int32),
+            memo=np.empty(2 * self._memo, np.int64),
             sub_set=np.empty(subs, np.int32),
-            atom_set=np.empty(atoms, np.int32),
             stack=np.empty((3, self._stack), np.int32),
             marks=np.empty(nodes, np.int32),
             results=np.empty(self._results, np.int32),
@@ -49,7 +68,7 @@ class Capacities:
 
     def learn(self, scratch: Scratch) -> None:
         """Size the next run by this one: tables must be cleared each time, so large ones cost."""
-        used = scratch.used.tolist()
+        used = scratch.state.tolist()
         self._sets = max(_SMALLEST, _power_of_two(2 * used[SETS]))
         self._memo = max(_SMALLEST, _power_of_two(3 * used[MEMO]))
         self._pool = max(_SMALLEST, 2 * used[POOL])
@@ -61,7 +80,7 @@ class Capacities:
         last = self._last
         if last is None:
             return False
-        used = last.used.tolist()
+        used = last.state.tolist()
         before = self._sets, self._memo, self._pool, self._results
         self._sets *= 4 if 4 * used[SETS] >= self._sets else 1
         self._memo *= 4 if 4 * used[MEMO] >= self._memo else 1

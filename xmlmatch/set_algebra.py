@@ -10,227 +10,210 @@ packages do:
 * ``AND(set, set)``;
 * ``DOWN(above, set)``: the nodes of the set that have a parent (or ancestor) in ``above``.
 
-Bottom-up, a sub-pattern's set is its atom's AND the UP of each child; it is computed on demand, once, and
-stops at the first empty child. Then, for each body whose first set is not empty, DOWN gives the final set of
+Bottom-up, a sub-pattern's set is its atom's AND the UP of each child; it is computed once, and stops at the
+first empty child. Then, for each body whose first set is not empty, DOWN gives the final set of
 every node, in pre-order. With 100,000 patterns on a small document nearly every step is one look-up.
 
-All memory is allocated by the caller (``Scratch``); when any of it is full the kernel returns ``FULL`` and the
-caller starts again with more. Set 0 is the empty set, set 1 holds the root alone.
+The functions share a *state* of counters, capacities and addresses (see ``pointers.py`` for why). The caller
+allocates (``scratch.py``); when any memory is full the kernel returns ``FULL`` and the caller starts again with
+more. Set 0 is the empty set, set 1 holds the root alone.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numba
 import numpy as np
 
-from xmlmatch.handlers import END, LEVEL_OF, PARENT, SIZE, START
-from xmlmatch.semijoin import keep_below
-from xmlmatch.store import ANY_LABEL
-from xmlmatch.values import holds
+from xmlmatch.pointers import int32_at, int64_at
 
 _kernel = numba.njit(cache=True, nogil=True)
 
 EMPTY: Final = 0
 ROOT: Final = 1
 FULL: Final = -1
-_UNKNOWN: Final = -2
+ALL: Final = -2  # every node of the label: no set is needed to say so
+UNKNOWN: Final = -3
 
 _UP, _AND, _DOWN = 0, 2, 3  # UP and DOWN add the axis
 
-# Slots of Scratch.used.
+# Slots of the state: what is used, what there is, where it is.
 SETS, POOL, MEMO, RESULTS, BODIES, STAMP = range(6)
-
-
-class Target(NamedTuple):
-    """The document as the kernel sees it."""
-
-    nodes: Any
-    chars: Any
-    numbers: Any
-    label: Any
-    order: Any
-    first: Any
-    elements: Any
-    label_here: Any
-    """The document's label id for each label id of the store, -1 where the document has none."""
-
-
-class Scratch(NamedTuple):
-    """Working memory; ``used`` counts what is taken of each."""
-
-    used: Any
-    pool: Any
-    set_first: Any
-    """Where each set begins in ``pool``; a set ends where the next begins."""
-    intern: Any
-    memo_key: Any
-    memo_set: Any
-    sub_set: Any
-    atom_set: Any
-    stack: Any
-    marks: Any
-    results: Any
-    body_first: Any
-    matched: Any
+_NODES, _POOL_SIZE, _INTERN_SIZE, _MEMO_SIZE, _RESULTS_SIZE, _STACK_SIZE = range(6, 12)
+_UP_AT, _SIZE_AT, _LEVEL_AT, _LABELS_AT = range(12, 16)
+_SUB_ATOM_AT, _SUB_FIRST_AT, _SUB_COUNT_AT, _LISTS_AT, _ATOM_COUNT_AT, _ATOM_HERE_AT, _ATOM_SET_AT = range(
+    16, 23
+)
+_POOL_AT, _SET_FIRST_AT, _INTERN_AT, _MEMO_AT, _SUB_SET_AT, _STACK_AT = range(23, 29)
+_MARKS_AT, _RESULTS_AT, _MATCHED_AT, _BODY_FIRST_AT = range(29, 33)
+STATE_SLOTS: Final = 33
 
 
 @_kernel
-def match_bodies(store: Any, target: Any, scratch: Any, bodies: Any) -> int:
-    """Fill ``matched`` (positions in ``bodies``), ``body_first`` and ``results`` (a set per node); 0 or ``FULL``."""
-    used = scratch.used
-    used[:] = 0
-    scratch.intern[:] = -1
-    scratch.memo_key[:] = -1
-    scratch.sub_set[:] = _UNKNOWN
-    scratch.atom_set[:] = _UNKNOWN
-    scratch.marks[:] = 0
-    scratch.set_first[0] = 0
-    _commit(scratch, 0)
-    scratch.pool[0] = 0
-    _commit(scratch, 1)
-    for i in range(bodies.size):
-        if bodies[i] < 0:
+def begin(state: Any, up: Any, pool: Any, set_first: Any, intern: Any, marks: Any) -> None:
+    """Reset the state and make the sets 0 and 1; afterwards ``commit`` works."""
+    state[:] = 0
+    state[_NODES] = up.size
+    state[_POOL_SIZE] = pool.size
+    state[_INTERN_SIZE] = intern.size
+    state[_POOL_AT] = pool.ctypes.data
+    state[_SET_FIRST_AT] = set_first.ctypes.data
+    state[_INTERN_AT] = intern.ctypes.data
+    intern[:] = -1
+    marks[:] = 0
+    set_first[0] = 0
+    at = int64_at(state.ctypes.data)
+    commit(at, 0)
+    pool[0] = 0
+    commit(at, 1)
+
+
+@_kernel
+def match_bodies(
+    state: Any, bodies: Any, sub_atom: Any, sub_first: Any, sub_count: Any, lists: Any, atom_count: Any,
+    atom_here: Any, atom_set: Any, up: Any, size: Any, level: Any, labels: Any,
+    memo: Any, sub_set: Any, stack: Any, marks: Any, results: Any, matched: Any,
+    body_first: Any,
+) -> int:  # fmt: skip
+    """Fill ``matched`` (positions in ``bodies``), ``body_first`` and ``results`` (a set per node); 0 or ``FULL``.
+
+    ``atom_here`` and ``atom_set`` say what each atom is in this document (see ``atoms.py``).
+    """
+    sub_set[:] = UNKNOWN
+    memo[:] = -1
+    state[_MEMO_SIZE], state[_RESULTS_SIZE], state[_STACK_SIZE] = memo.size // 2, results.size, stack.shape[1]
+    state[_UP_AT], state[_SIZE_AT] = up.ctypes.data, size.ctypes.data
+    state[_LEVEL_AT], state[_LABELS_AT] = level.ctypes.data, labels.ctypes.data
+    state[_SUB_ATOM_AT], state[_SUB_FIRST_AT] = sub_atom.ctypes.data, sub_first.ctypes.data
+    state[_SUB_COUNT_AT], state[_LISTS_AT] = sub_count.ctypes.data, lists.ctypes.data
+    state[_ATOM_COUNT_AT], state[_ATOM_HERE_AT] = atom_count.ctypes.data, atom_here.ctypes.data
+    state[_ATOM_SET_AT] = atom_set.ctypes.data
+    state[_MEMO_AT] = memo.ctypes.data
+    state[_SUB_SET_AT], state[_STACK_AT] = sub_set.ctypes.data, stack.ctypes.data
+    state[_MARKS_AT], state[_RESULTS_AT] = marks.ctypes.data, results.ctypes.data
+    state[_MATCHED_AT], state[_BODY_FIRST_AT] = matched.ctypes.data, body_first.ctypes.data
+    return _match_all(int64_at(state.ctypes.data), bodies, sub_set.size)
+
+
+@_kernel
+def _match_all(state: Any, bodies: Any, sub_patterns: int) -> int:
+    if _evaluate_all(state, sub_patterns) == FULL:
+        return FULL
+    pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
+    matched, body_first = int32_at(state[_MATCHED_AT]), int64_at(state[_BODY_FIRST_AT])
+    sub_set = int32_at(state[_SUB_SET_AT])
+    for position in range(bodies.size):
+        body = bodies[position]
+        if body < 0:
             continue
-        found = _evaluate(store, target, scratch, bodies[i] >> 1)
-        if found == FULL:
-            return FULL
-        if bodies[i] & 1 == 0 and found != EMPTY:
-            found = ROOT if scratch.pool[scratch.set_first[found]] == 0 else EMPTY
+        found = numba.int64(sub_set[body >> 1])
+        if found != EMPTY and body & 1 == 0:
+            found = numba.int64(ROOT if pool[set_first[found]] == 0 else EMPTY)
         if found == EMPTY:
             continue
-        at = used[BODIES]
-        scratch.matched[at] = i
-        scratch.body_first[at] = used[RESULTS]
-        if _descend(store, target, scratch, bodies[i] >> 1, found) == FULL:
+        matched[state[BODIES]] = position
+        body_first[state[BODIES]] = state[RESULTS]
+        state[BODIES] += 1
+        if _descend(state, body >> 1, found) == FULL:
             return FULL
-        used[BODIES] = at + 1
-    scratch.body_first[used[BODIES]] = used[RESULTS]
+    body_first[state[BODIES]] = state[RESULTS]
     return 0
 
 
 @_kernel
-def _evaluate(store: Any, target: Any, scratch: Any, top: int) -> int:
-    """Compute the set of a sub-pattern, and of those below it as far as needed, without recursion.
+def _evaluate_all(state: Any, sub_patterns: int) -> int:
+    """Compute the set of every sub-pattern in the order of their numbers.
 
-    A frame of the stack holds: sub-pattern, next child, set so far (``_UNKNOWN``: every node of the label).
+    Children are numbered before their parents, except where a freed number was reused: ``_evaluate`` then first
+    does what is missing below. (On demand from the bodies alone took a third longer: the order of numbers is
+    the order in memory.)
     """
-    sub_set, stack = scratch.sub_set, scratch.stack
-    if sub_set[top] != _UNKNOWN:
-        return sub_set[top]
-    depth = 0
-    _open_frame(store, target, scratch, top, 0)
-    while depth >= 0:
-        sub, child, so_far = stack[0, depth], stack[1, depth], stack[2, depth]
-        if so_far == FULL:
-            return FULL
-        if so_far == EMPTY or child == store.sub_count[sub]:
-            sub_set[sub] = so_far
-            depth -= 1
-            continue
-        edge = store.lists[store.sub_first[sub] + child]
-        below = sub_set[edge >> 1]
-        if below == _UNKNOWN:
-            depth += 1
-            if depth == stack.shape[1]:
+    sub_set, sub_atom = int32_at(state[_SUB_SET_AT]), int32_at(state[_SUB_ATOM_AT])
+    for sub in range(sub_patterns):
+        if sub_atom[sub] >= 0 and sub_set[sub] == UNKNOWN:
+            found = _combine(state, sub)
+            if found == UNKNOWN:
+                found = _evaluate(state, sub)
+            if found == FULL:
                 return FULL
-            _open_frame(store, target, scratch, edge >> 1, depth)
-            continue
-        if below != EMPTY:
-            label = _label(store, target, sub)
-            below = _up(target, scratch, label, edge & 1, below)
-            if below != FULL and so_far != _UNKNOWN:
-                below = _and(scratch, so_far, below)
-        stack[1, depth] = child + 1
-        stack[2, depth] = below
-    return sub_set[top]
+            sub_set[sub] = found
+    return 0
 
 
 @_kernel
-def _open_frame(store: Any, target: Any, scratch: Any, sub: int, depth: int) -> None:
-    scratch.stack[0, depth] = sub
-    scratch.stack[1, depth] = 0
-    atom = store.sub_atom[sub]
-    label = _label(store, target, sub)
-    if label == -2:
-        scratch.stack[2, depth] = EMPTY
-    elif store.atom_count[atom] == 0 and store.sub_count[sub] > 0:
-        scratch.stack[2, depth] = _UNKNOWN
-    else:
-        scratch.stack[2, depth] = _atom(store, target, scratch, atom, label)
-
-
-@_kernel
-def _label(store: Any, target: Any, sub: int) -> int:
-    """The document's label of a sub-pattern's first node; -1 for any element, -2 if the document has none."""
-    label = store.atom_label[store.sub_atom[sub]]
-    if label == ANY_LABEL:
-        return ANY_LABEL
-    here = target.label_here[label]
-    return here if here >= 0 else -2
-
-
-@_kernel
-def _labelled(target: Any, label: int) -> Any:
-    if label == ANY_LABEL:
-        return target.elements
-    return target.order[target.first[label] : target.first[label + 1]]
-
-
-@_kernel
-def _atom(store: Any, target: Any, scratch: Any, atom: int, label: int) -> int:
-    """The set of nodes with the label that satisfy the predicates, once per atom."""
-    if scratch.atom_set[atom] != _UNKNOWN:
-        return scratch.atom_set[atom]
-    candidates = _labelled(target, label)
-    start = scratch.used[POOL]
-    if start + candidates.size > scratch.pool.size:
-        return FULL
-    n = 0
-    for node in candidates:
-        if _satisfies(store, target, atom, node):
-            scratch.pool[start + n] = node
-            n += 1
-    found = _commit(scratch, n)
-    if found != FULL:
-        scratch.atom_set[atom] = found
+def _combine(state: Any, sub: int) -> int:
+    """The set of a sub-pattern from its children's; ``UNKNOWN`` if one of those is missing."""
+    atom = int32_at(state[_SUB_ATOM_AT])[sub]
+    found = numba.int64(int32_at(state[_ATOM_SET_AT])[atom])
+    count = int32_at(state[_SUB_COUNT_AT])[sub]
+    if found == EMPTY or count == 0:
+        return found
+    if int32_at(state[_ATOM_COUNT_AT])[atom] == 0:
+        found = numba.int64(ALL)  # UP will see to the label
+    sub_set, lists = int32_at(state[_SUB_SET_AT]), int32_at(state[_LISTS_AT])
+    here = int32_at(state[_ATOM_HERE_AT])[atom]
+    first = int32_at(state[_SUB_FIRST_AT])[sub]
+    for i in range(first, first + count):
+        edge = lists[i]
+        below = numba.int64(sub_set[edge >> 1])
+        if below == EMPTY or below == UNKNOWN:
+            return below
+        below = _up(state, here, edge & 1, below)
+        found = below if found == ALL or below == FULL else _and(state, found, below)
+        if found == EMPTY or found == FULL:
+            return found
     return found
 
 
 @_kernel
-def _satisfies(store: Any, target: Any, atom: int, node: int) -> bool:
-    first = store.atom_first[atom]
-    for i in range(first, first + store.atom_count[atom]):
-        p = store.lists[i]
-        text = store.text[store.predicate[2, p] : store.predicate[3, p]]
-        numeric = store.predicate[1, p] == 1
-        value = target.numbers[node] if numeric else 0.0
-        start, end = target.nodes[START, node], target.nodes[END, node]
-        if not holds(target.chars, start, end, value, store.predicate[0, p], numeric, store.number[p], text):
-            return False
-    return True
+def _evaluate(state: Any, top: int) -> int:
+    """Compute a sub-pattern after whatever is missing below it, without recursion."""
+    sub_set, stack, rows = int32_at(state[_SUB_SET_AT]), int32_at(state[_STACK_AT]), state[_STACK_SIZE]
+    sub_first, sub_count = int32_at(state[_SUB_FIRST_AT]), int32_at(state[_SUB_COUNT_AT])
+    lists = int32_at(state[_LISTS_AT])
+    depth = 0
+    stack[0] = top
+    while depth >= 0:
+        sub = stack[depth]
+        found = _combine(state, sub)
+        if found == FULL:
+            return FULL
+        if found != UNKNOWN:
+            sub_set[sub] = found
+            depth -= 1
+            continue
+        depth += 1
+        if depth == rows:
+            return FULL
+        i = sub_first[sub]
+        while sub_set[lists[i] >> 1] != UNKNOWN:
+            i += 1
+        stack[depth] = lists[i] >> 1
+    return sub_set[top]
 
 
 @_kernel
-def _descend(store: Any, target: Any, scratch: Any, top: int, top_set: int) -> int:
-    """Append the final sets of a body's nodes in pre-order; a frame holds sub-pattern, next child, final set."""
-    stack, results, used = scratch.stack, scratch.results, scratch.used
-    depth, sub, final = 0, top, top_set
+def _descend(state: Any, top: int, top_set: int) -> int:
+    """Append the final sets of a body's nodes in pre-order; a frame holds: sub-pattern, next child, final set."""
+    stack, rows, results = int32_at(state[_STACK_AT]), state[_STACK_SIZE], int32_at(state[_RESULTS_AT])
+    sub_first, sub_count = int32_at(state[_SUB_FIRST_AT]), int32_at(state[_SUB_COUNT_AT])
+    lists, sub_set = int32_at(state[_LISTS_AT]), int32_at(state[_SUB_SET_AT])
+    depth, sub, final = 0, numba.int64(top), numba.int64(top_set)
     while True:
-        if used[RESULTS] == results.size or depth == stack.shape[1]:
+        if state[RESULTS] == state[_RESULTS_SIZE] or depth == rows:
             return FULL
-        results[used[RESULTS]] = final
-        used[RESULTS] += 1
-        stack[0, depth], stack[1, depth], stack[2, depth] = sub, 0, final
-        while depth >= 0 and stack[1, depth] == store.sub_count[stack[0, depth]]:
+        results[state[RESULTS]] = final
+        state[RESULTS] += 1
+        stack[depth], stack[rows + depth], stack[2 * rows + depth] = sub, 0, final
+        while depth >= 0 and stack[rows + depth] == sub_count[stack[depth]]:
             depth -= 1
         if depth < 0:
             return 0
-        edge = store.lists[store.sub_first[stack[0, depth]] + stack[1, depth]]
-        stack[1, depth] += 1
-        sub = edge >> 1
-        final = _down(target, scratch, stack[2, depth], edge & 1, scratch.sub_set[sub])
+        edge = lists[sub_first[stack[depth]] + stack[rows + depth]]
+        stack[rows + depth] += 1
+        sub = numba.int64(edge >> 1)
+        final = _down(state, stack[2 * rows + depth], edge & 1, sub_set[sub])
         if final == FULL:
             return FULL
         depth += 1
@@ -240,144 +223,174 @@ def _descend(store: Any, target: Any, scratch: Any, top: int, top_set: int) -> i
 
 
 @_kernel
-def _members(scratch: Any, number: int) -> Any:
-    return scratch.pool[scratch.set_first[number] : scratch.set_first[number + 1]]
-
-
-@_kernel
-def _commit(scratch: Any, length: int) -> int:
+def commit(state: Any, length: int) -> int:
     """Number the set that stands at the end of the pool, or find the equal one that is there already."""
-    used, pool, intern = scratch.used, scratch.pool, scratch.intern
-    start = used[POOL]
+    pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
+    intern = int32_at(state[_INTERN_AT])
+    start = state[POOL]
     h = np.uint64(length) + np.uint64(0x9E3779B97F4A7C15)
     for i in range(start, start + length):
         h = (h ^ np.uint64(pool[i])) * np.uint64(0xFF51AFD7ED558CCD)
         h ^= h >> np.uint64(29)
-    mask = np.uint64(intern.size - 1)
-    slot = h & mask
+    mask = numba.int64(state[_INTERN_SIZE] - 1)
+    slot = numba.int64(h >> np.uint64(8)) & mask
     while intern[slot] >= 0:
-        known = intern[slot]
-        first = scratch.set_first[known]
-        if scratch.set_first[known + 1] - first == length:
+        known = numba.int64(intern[slot])
+        first = set_first[known]
+        if set_first[known + 1] - first == length:
             i = 0
             while i < length and pool[first + i] == pool[start + i]:
                 i += 1
             if i == length:
                 return known
-        slot = (slot + np.uint64(1)) & mask
-    number = used[SETS]
-    if 2 * number >= intern.size or number + 2 > scratch.set_first.size:
+        slot = (slot + 1) & mask
+    number = state[SETS]
+    if 2 * number >= state[_INTERN_SIZE]:
         return FULL
     intern[slot] = number
-    used[SETS] = number + 1
-    used[POOL] = start + length
-    scratch.set_first[number + 1] = start + length
+    state[SETS] = number + 1
+    state[POOL] = start + length
+    set_first[number + 1] = start + length
     return number
 
 
 @_kernel
-def _slot(scratch: Any, key: int) -> int:
-    """The place of a key in the memo: where it stands, or the free place where it may; ``FULL`` if too full."""
-    keys = scratch.memo_key
-    if 2 * scratch.used[MEMO] >= keys.size:
-        return FULL
-    mask = np.uint64(keys.size - 1)
+def _slot(state: Any, key: int) -> int:
+    """Where a key stands in the memo (its set is the next entry), or the free place where it may."""
+    memo = int64_at(state[_MEMO_AT])
+    mask = numba.int64(state[_MEMO_SIZE] - 1)
     h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    slot = (h ^ (h >> np.uint64(32))) & mask
-    while keys[slot] != -1 and keys[slot] != key:
-        slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot)
-
-
-@_kernel
-def _remember(scratch: Any, slot: int, key: int, value: int) -> int:
-    if value != FULL:
-        scratch.memo_key[slot] = key
-        scratch.memo_set[slot] = value
-        scratch.used[MEMO] += 1
-    return value
+    slot = numba.int64(h >> np.uint64(20)) & mask
+    while memo[2 * slot] != -1 and memo[2 * slot] != key:
+        slot = (slot + 1) & mask
+    return 2 * slot
 
 
 @_kernel
 def _key(operation: int, left: int, right: int) -> int:
-    return (np.int64(operation) << 60) | (np.int64(left) << 30) | np.int64(right)
+    return (numba.int64(operation) << 60) | (numba.int64(left) << 30) | numba.int64(right)
 
 
 @_kernel
-def _up(target: Any, scratch: Any, label: int, axis: int, number: int) -> int:
+def _remember(state: Any, slot: int, key: int, found: int) -> int:
+    if found != FULL:
+        memo = int64_at(state[_MEMO_AT])
+        memo[slot], memo[slot + 1] = key, found
+        state[MEMO] += 1
+        if 2 * state[MEMO] >= state[_MEMO_SIZE]:
+            return FULL
+    return found
+
+
+@_kernel
+def _up(state: Any, label: int, axis: int, number: int) -> int:
     key = _key(_UP + axis, label + 1, number)
-    slot = _slot(scratch, key)
-    if slot == FULL or scratch.memo_key[slot] == key:
-        return FULL if slot == FULL else scratch.memo_set[slot]
-    own = _members(scratch, number)
-    start, pool, used = scratch.used[POOL], scratch.pool, scratch.used
-    up, level, labels = target.nodes[PARENT], target.nodes[LEVEL_OF], target.label
-    used[STAMP] += 1
-    stamp, marks = used[STAMP], scratch.marks
-    n, last, sorted_ = 0, -1, True
-    if start + up.size > pool.size:
+    slot = _slot(state, key)
+    memo = int64_at(state[_MEMO_AT])
+    if memo[slot] == key:
+        return memo[slot + 1]
+    return _remember(state, slot, key, _compute_up(state, label, axis, number))
+
+
+@_kernel
+def _and(state: Any, left: int, right: int) -> int:
+    low, high = min(left, right), max(left, right)
+    if low == high or low == EMPTY:
+        return low
+    key = _key(_AND, low, high)
+    slot = _slot(state, key)
+    memo = int64_at(state[_MEMO_AT])
+    if memo[slot] == key:
+        return memo[slot + 1]
+    return _remember(state, slot, key, _compute_and(state, low, high))
+
+
+@_kernel
+def _down(state: Any, above: int, axis: int, number: int) -> int:
+    key = _key(_DOWN + axis, above, number)
+    slot = _slot(state, key)
+    memo = int64_at(state[_MEMO_AT])
+    if memo[slot] == key:
+        return memo[slot + 1]
+    return _remember(state, slot, key, _compute_down(state, above, axis, number))
+
+
+@_kernel
+def _compute_up(state: Any, label: int, axis: int, number: int) -> int:
+    """The nodes with ``label`` (-1: any element) above the members of a set."""
+    pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
+    up, labels, marks = int32_at(state[_UP_AT]), int32_at(state[_LABELS_AT]), int32_at(state[_MARKS_AT])
+    start = state[POOL]
+    if start + state[_NODES] > state[_POOL_SIZE]:
         return FULL
-    for node in own:
-        p = up[node]
+    state[STAMP] += 1
+    stamp = state[STAMP]
+    n, last, ascending = 0, -1, True
+    for i in range(set_first[number], set_first[number + 1]):
+        p = numba.int64(up[pool[i]])
         while p >= 0 and marks[p] != stamp:
             marks[p] = stamp
-            # A parent is always an element, which is what ``*`` asks for.
-            if label == ANY_LABEL or labels[p] == label:
-                sorted_ = sorted_ and p > last
+            if label < 0 or labels[p] == label:  # whatever is above a node is an element
+                ascending = ascending and p > last
                 last = p
                 pool[start + n] = p
                 n += 1
             if axis == 0:
                 break
-            p = up[p]
-    if not sorted_:
-        pool[start : start + n].sort()
-    return _remember(scratch, slot, key, _commit(scratch, n))
+            p = numba.int64(up[p])
+    if not ascending:
+        numba.carray(int32_at(state[_POOL_AT] + 4 * start), n).sort()
+    return commit(state, n)
 
 
 @_kernel
-def _and(scratch: Any, left: int, right: int) -> int:
-    if left == right or left == EMPTY:
-        return left
-    if right == EMPTY:
-        return right
-    if left > right:
-        left, right = right, left
-    key = _key(_AND, left, right)
-    slot = _slot(scratch, key)
-    if slot == FULL or scratch.memo_key[slot] == key:
-        return FULL if slot == FULL else scratch.memo_set[slot]
-    a, b = _members(scratch, left), _members(scratch, right)
-    start, pool = scratch.used[POOL], scratch.pool
-    if start + min(a.size, b.size) > pool.size:
+def _compute_and(state: Any, left: int, right: int) -> int:
+    pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
+    start = state[POOL]
+    i, i_end = set_first[left], set_first[left + 1]
+    j, j_end = set_first[right], set_first[right + 1]
+    if start + min(i_end - i, j_end - j) > state[_POOL_SIZE]:
         return FULL
-    n, i, j = 0, 0, 0
-    while i < a.size and j < b.size:
-        if a[i] == b[j]:
-            pool[start + n] = a[i]
+    n = 0
+    while i < i_end and j < j_end:
+        if pool[i] == pool[j]:
+            pool[start + n] = pool[i]
             n += 1
             i += 1
             j += 1
-        elif a[i] < b[j]:
+        elif pool[i] < pool[j]:
             i += 1
         else:
             j += 1
-    return _remember(scratch, slot, key, _commit(scratch, n))
+    return commit(state, n)
 
 
 @_kernel
-def _down(target: Any, scratch: Any, above: int, axis: int, number: int) -> int:
-    key = _key(_DOWN + axis, above, number)
-    slot = _slot(scratch, key)
-    if slot == FULL or scratch.memo_key[slot] == key:
-        return FULL if slot == FULL else scratch.memo_set[slot]
-    own = _members(scratch, number)
-    start, pool = scratch.used[POOL], scratch.pool
-    if start + own.size > pool.size:
+def _compute_down(state: Any, above: int, axis: int, number: int) -> int:
+    """The same semijoin as ``semijoin.keep_below``, on numbered sets."""
+    pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
+    up, size, marks = int32_at(state[_UP_AT]), int32_at(state[_SIZE_AT]), int32_at(state[_MARKS_AT])
+    start, first, last = state[POOL], set_first[number], set_first[number + 1]
+    if start + last - first > state[_POOL_SIZE]:
         return FULL
-    scratch.used[STAMP] += 1
-    n = keep_below(
-        own, _members(scratch, above), axis, target.nodes[PARENT], target.nodes[SIZE], target.nodes[LEVEL_OF],
-        scratch.marks, scratch.used[STAMP], pool[start:],
-    )  # fmt: skip
-    return _remember(scratch, slot, key, _commit(scratch, n))
+    state[STAMP] += 1
+    i, i_end = set_first[above], set_first[above + 1]
+    n = 0
+    if axis == 0:
+        for k in range(i, i_end):
+            marks[pool[k]] = state[STAMP]
+        for k in range(first, last):
+            p = up[pool[k]]
+            if p >= 0 and marks[p] == state[STAMP]:
+                pool[start + n] = pool[k]
+                n += 1
+        return commit(state, n)
+    reach = -1
+    for k in range(first, last):
+        while i < i_end and pool[i] < pool[k]:
+            reach = max(reach, pool[i] + size[pool[i]])
+            i += 1
+        if pool[k] <= reach:
+            pool[start + n] = pool[k]
+            n += 1
+    return commit(state, n)

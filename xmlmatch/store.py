@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from xmlmatch.equal_index import EqualIndex
 from xmlmatch.pattern import ANY
+from xmlmatch.predicates import Operator
 from xmlmatch.slots import Slots
 from xmlmatch.values import CODES
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from xmlmatch.predicates import Predicate
 
 ANY_LABEL: Final = -1
+# Kinds of atoms: a number not in use; one string ``=`` on a label; anything else.
+FREE, EQUAL, OTHER = 0, 1, 2
 
 
 class Arrays(NamedTuple):
@@ -40,6 +44,7 @@ class Arrays(NamedTuple):
     atom_first: NDArray[np.int32]
     """Where the atom's predicates begin in ``lists``, and how many there are."""
     atom_count: NDArray[np.int32]
+    atom_kind: NDArray[np.int32]
     sub_atom: NDArray[np.int32]
     sub_first: NDArray[np.int32]
     """Where the sub-pattern's child edges begin in ``lists``, and how many there are."""
@@ -104,13 +109,16 @@ class Store:
         self._atoms: Slots[tuple[int, ...]] = Slots()
         self._subs: Slots[bytes] = Slots()
         self._lists = _Lists()
-        self._atom = np.zeros((3, 256), np.int32)
+        self._atom = np.zeros((4, 256), np.int32)
         self._sub = np.zeros((3, 1024), np.int32)
         self._predicate = np.zeros((4, 256), np.int32)
         self._number = np.zeros(256)
         self._text = np.zeros(1024, np.uint8)
         self._text_used = 0
         self._text_live = 0
+        self.equal = EqualIndex()
+        self._longest = np.full(64, -1, np.int32)
+        self._equal_of_label: dict[int, int] = {}
         self.numeric_labels: dict[int, int] = {}
         """How many atoms with numeric predicates each label has; ``ANY_LABEL`` for ``*``."""
 
@@ -131,11 +139,14 @@ class Store:
         """How many distinct sub-patterns the patterns share."""
         return self._subs.live
 
+    @property
+    def label_longest(self) -> NDArray[np.int32]:
+        """The length of the longest constant that each label is compared with by ``=``, -1 for none."""
+        return self._longest[: len(self.labels)]
+
     def arrays(self) -> Arrays:
         """Return what the kernel reads. Valid until the next change."""
-        return Arrays(
-            *self._atom, *self._sub, self._lists.array, self._predicate, self._number, self._text
-        )
+        return Arrays(*self._atom, *self._sub, self._lists.array, self._predicate, self._number, self._text)
 
     # --- changing ------------------------------------------------------------------------------------
 
@@ -163,6 +174,7 @@ class Store:
                 continue
             stack += [edge >> 1 for edge in self._lists.array[first : first + count].tolist()]
             self._lists.remove(first, count)
+            self._sub[0, sub] = -1  # the kernel passes over it
             self._release_atom(atom)
 
     def _acquire_sub(self, node: PatternNode, edges: list[int]) -> int:
@@ -186,7 +198,11 @@ class Store:
             self._release_parts(label, wanted)
             return atom
         self._atom = grown(self._atom, atom + 1)
-        self._atom[:, atom] = label, self._lists.add(tuple(wanted)), len(wanted)
+        kind = self._kind(label, wanted)
+        self._atom[:, atom] = label, self._lists.add(tuple(wanted)), len(wanted), kind
+        if kind == EQUAL:
+            constant = node.predicates[0].constant
+            self._enter_equal(atom, label, str(constant).encode())
         if self._is_numeric(wanted):
             self.numeric_labels[label] = self.numeric_labels.get(label, 0) + 1
         return atom
@@ -201,7 +217,34 @@ class Store:
             if not self.numeric_labels[label]:
                 del self.numeric_labels[label]
         self._lists.remove(int(self._atom[1, atom]), len(wanted))
+        if self._atom[3, atom] == EQUAL:
+            self._leave_equal(atom, label)
+        self._atom[3, atom] = FREE
         self._release_parts(label, wanted)
+
+    def _kind(self, label: int, predicates: list[int]) -> int:
+        if label == ANY_LABEL or len(predicates) != 1:
+            return OTHER
+        operator, numeric = self._predicate[:2, predicates[0]].tolist()
+        return EQUAL if not numeric and operator == CODES[Operator.EQ] else OTHER
+
+    def _enter_equal(self, atom: int, label: int, constant: bytes) -> None:
+        self.equal.add(atom, label, constant)
+        if label >= len(self._longest):
+            more = np.full(2 * label - len(self._longest), -1, np.int32)
+            self._longest = np.concatenate((self._longest, more))
+        if label not in self._equal_of_label:
+            self._longest[label] = -1
+        self._equal_of_label[label] = self._equal_of_label.get(label, 0) + 1
+        self._longest[label] = max(int(self._longest[label]), len(constant))
+
+    def _leave_equal(self, atom: int, label: int) -> None:
+        """Take the atom out; ``label_longest`` may stay too long, which costs a look-up and nothing else."""
+        self.equal.remove(atom)
+        self._equal_of_label[label] -= 1
+        if not self._equal_of_label[label]:
+            del self._equal_of_label[label]
+            self._longest[label] = -1
 
     def _release_parts(self, label: int, predicates: list[int]) -> None:
         if label != ANY_LABEL:

@@ -30,14 +30,15 @@ _EQ, _NE, _LT, _LE, _GT, _GE = range(6)
 
 @_kernel
 def holds(
-    chars: Any, start: int, end: int, value: float, operator: int, numeric: bool, constant: float, text: Any
-) -> bool:
-    """Say whether one value satisfies one predicate; ``text`` is the constant's bytes where it is a string."""
+    chars: Any, start: int, end: int, value: float, operator: int, numeric: bool, constant: float, text: Any,
+    text_start: int, text_end: int,
+) -> bool:  # fmt: skip
+    """Say whether one value satisfies one predicate; a string constant is ``text[text_start:text_end]``."""
     if not numeric:
-        same = end - start == text.size
+        same = end - start == text_end - text_start
         i = 0
-        while same and i < text.size:
-            same = chars[start + i] == text[i]
+        while same and i < text_end - text_start:
+            same = chars[start + i] == text[text_start + i]
             i += 1
         return same == (operator == _EQ)
     if operator == _EQ:
@@ -55,14 +56,21 @@ def holds(
 
 @_kernel
 def _keep(
-    nodes: Any, doc_nodes: Any, chars: Any, numbers: Any, operator: int, numeric: bool, constant: float, text: Any
+    nodes: Any,
+    doc_nodes: Any,
+    chars: Any,
+    numbers: Any,
+    operator: int,
+    numeric: bool,
+    constant: float,
+    text: Any,
 ) -> Any:
     out = np.empty(nodes.size, np.int32)
     n = 0
     for node in nodes:
         value = numbers[node] if numeric else 0.0
         start, end = doc_nodes[START, node], doc_nodes[END, node]
-        if holds(chars, start, end, value, operator, numeric, constant, text):
+        if holds(chars, start, end, value, operator, numeric, constant, text, 0, text.size):
             out[n] = node
             n += 1
     return out[:n]

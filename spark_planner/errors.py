@@ -1,0 +1,21 @@
+"""What can be missing before Spark runs."""
+
+from spark_planner.java import JAVA_MISSING
+
+
+class SparkPlannerError(Exception):
+    """Base of this package's errors; the message is one line, fit to be shown to a user as it is."""
+
+
+class JavaMissing(SparkPlannerError):
+    """No Java that can run Spark was found on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(JAVA_MISSING)
+
+
+class PySparkMissing(SparkPlannerError):
+    """PySpark, which only the planner needs, is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("PySpark is not installed; get it with: pip install 'distributary[planner]'")
