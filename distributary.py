@@ -1,1 +1,44 @@
-"""The public API."""
+"""The public API of distributary, under one name.
+
+>>> from distributary import Document, Pattern, match
+>>> document = Document.parse(b"<news><item><topic>rivers</topic></item></news>")
+>>> list(match(Pattern.parse("//item[topic='rivers']{id}"), document).rows())
+[(NodeId(pre=1, size=1, level=1),)]
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xmlmatch import (
+        Document,
+        DocumentError,
+        Matcher,
+        Matches,
+        NodeId,
+        NodeSets,
+        Pattern,
+        PatternError,
+        RowLimitError,
+        match,
+    )
+
+__all__ = [
+    "Document",
+    "DocumentError",
+    "Matcher",
+    "Matches",
+    "NodeId",
+    "NodeSets",
+    "Pattern",
+    "PatternError",
+    "RowLimitError",
+    "match",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'distributary' has no attribute {name!r}")
+    import xmlmatch
+
+    return getattr(xmlmatch, name)

@@ -106,9 +106,7 @@ def write_auction_document(seed: int, stream: BinaryIO, *, size_bytes: int) -> N
     if size_bytes <= STEERED_BYTES:
         texts = _steered(writer, list(_layout(ROOT, population)), size_bytes)
     else:
-        texts = (
-            part if isinstance(part, str) else writer.text_of(part) for part in _layout(ROOT, population)
-        )
+        texts = (part if isinstance(part, str) else writer.text_of(part) for part in _layout(ROOT, population))
     for chunk in _chunks(texts):
         stream.write(chunk)
 

@@ -7,7 +7,7 @@ use, and the nodes that return are chosen. ``Shape`` holds the knobs; the preset
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _NUMERIC: Final = (Operator.EQ, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 _DEEPEST_SKIP: Final = 4
+# Nobody subscribes to a paragraph by its whole text.
+_PROSE: Final = frozenset(("text", "bold", "keyword", "emph"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +105,10 @@ def unique_patterns(
         if pattern.text in seen or pattern.contradiction or not accept(pattern):
             misses += 1
             if misses > 1000 + 200 * count:
-                raise ValueError(
-                    f"the shape gives only {len(seen):,} different patterns of {count:,} asked for"
-                )
+                raise ValueError(f"the shape gives only {len(seen):,} different patterns of {count:,} asked for")
             continue
         seen.add(pattern.text)
         yield pattern
-
-
-def with_sizes(shape: Shape, sizes: Sequence[float]) -> Shape:
-    """Return the shape with other weights of sizes."""
-    return replace(shape, sizes=tuple(sizes))
 
 
 @cache
@@ -201,7 +196,8 @@ def _draw_predicates(
 ) -> dict[int, tuple[Predicate, ...]]:
     wanted = rng.choices(range(len(shape.predicates)), shape.predicates)[0]
     inner = {node.parent for node in nodes}
-    able = [i for i, node in enumerate(nodes) if i not in inner and carries_value(node.label)]
+    able = [i for i, node in enumerate(nodes) if i not in inner and node.label not in _PROSE]
+    able = [i for i in able if carries_value(nodes[i].label)]
     chosen = rng.sample(able, min(wanted, len(able)))
     return {i: (_predicate(rng, shape, nodes[i]),) for i in chosen}
 
@@ -213,9 +209,7 @@ def _predicate(rng: random.Random, shape: Shape, node: _Growing) -> Predicate:
     return Predicate(Operator.EQ, value)
 
 
-def _draw_returns(
-    rng: random.Random, shape: Shape, nodes: Sequence[_Growing]
-) -> dict[int, tuple[Return, ...]]:
+def _draw_returns(rng: random.Random, shape: Shape, nodes: Sequence[_Growing]) -> dict[int, tuple[Return, ...]]:
     first = rng.randrange(len(nodes))
     chosen = [i for i in range(len(nodes)) if i == first or rng.random() < shape.extra_return]
     return {i: _what(rng, shape, nodes[i].label) for i in chosen}

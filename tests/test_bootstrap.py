@@ -151,9 +151,7 @@ def wrapped(tmp_path):
     bootstrap.write_java_wrapper(home, java.parent.parent)
 
     def call(*arguments):
-        done = subprocess.run(
-            [home / "bin" / "java", *arguments], stdout=subprocess.PIPE, text=True, check=True
-        )
+        done = subprocess.run([home / "bin" / "java", *arguments], stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout.splitlines()
 
     return call

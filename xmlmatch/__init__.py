@@ -5,20 +5,25 @@ subscription asks for), ``expat``, ``handlers``, ``namespaces`` and ``document``
 ``semijoin`` (the one kernel, ``reduce``), ``rows`` and ``nodesets`` (results), ``matching`` (one pattern),
 ``store``, ``set_algebra`` and ``matcher`` (very many at once). Start reading at ``pattern`` and ``semijoin``.
 
+>>> from xmlmatch import Document, Pattern, match
 >>> document = Document.parse(b"<shop><book price='40'><title>Rivers</title></book></shop>")
 >>> pattern = Pattern.parse("//book[@price >= 30]/title{val}")
 >>> list(match(pattern, document).rows())
 [('Rivers',)]
 """
 
-from xmlmatch.document import Document, Limits, NodeId
-from xmlmatch.errors import DocumentError, MatchLimitError, PatternError, RowLimitError, XmlMatchError
-from xmlmatch.matcher import Matcher, Matches
-from xmlmatch.matching import match
-from xmlmatch.nodesets import NodeSets
-from xmlmatch.pattern import Axis, Column, Pattern, PatternNode, Return
-from xmlmatch.predicates import Operator, Predicate
-from xmlmatch.semijoin import reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xmlmatch.document import Document, Limits, NodeId
+    from xmlmatch.errors import DocumentError, MatchLimitError, PatternError, RowLimitError, XmlMatchError
+    from xmlmatch.matcher import Matcher, Matches
+    from xmlmatch.matching import match
+    from xmlmatch.nodesets import NodeSets
+    from xmlmatch.pattern import Axis, Column, Pattern, PatternNode, Return
+    from xmlmatch.predicates import Operator, Predicate
+    from xmlmatch.semijoin import reduce
 
 __all__ = [
     "Axis",
@@ -42,3 +47,24 @@ __all__ = [
     "match",
     "reduce",
 ]
+
+# Loaded when first asked for: `distributary --help` and the errors must not wait for Numba.
+_HOMES = {
+    "document": ("Document", "Limits", "NodeId"),
+    "errors": ("DocumentError", "MatchLimitError", "PatternError", "RowLimitError", "XmlMatchError"),
+    "matcher": ("Matcher", "Matches"),
+    "matching": ("match",),
+    "nodesets": ("NodeSets",),
+    "pattern": ("Axis", "Column", "Pattern", "PatternNode", "Return"),
+    "predicates": ("Operator", "Predicate"),
+    "semijoin": ("reduce",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'xmlmatch' has no attribute {name!r}")
+    value = getattr(import_module(f"xmlmatch.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value

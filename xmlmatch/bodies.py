@@ -63,7 +63,8 @@ class Bodies:
         """Return the keys below ``keys`` whose body is among ``matched``, and the position of each one's body."""
         rank = np.full(self._count + 1, _NONE, np.int32)  # the last entry answers for keys without a body
         rank[matched] = np.arange(len(matched), dtype=np.int32)
-        return _expand(self._of_key[:keys], rank)
+        found, ranks = _expand(self._of_key[:keys], rank)
+        return found, ranks
 
 
 def _filled(array: NDArray[Any], size: int) -> NDArray[Any]:

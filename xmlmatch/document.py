@@ -7,6 +7,7 @@ compiled handlers fill them, resolves namespaces where there are any, and keeps 
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     ]
 
 _FIRST_NAMES: Final = 512
+_KEPT_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +98,26 @@ class Document:
         return _parse(bytes(data), limits or Limits())
 
     def __len__(self) -> int:
-        return self.nodes.shape[1]
+        return int(self.nodes.shape[1])
+
+    def _row(self, field: int) -> NDArray[np.int32]:
+        row: NDArray[np.int32] = self.nodes[field]
+        return row
 
     @property
     def parent(self) -> NDArray[np.int32]:
         """The parent's ``pre`` of each node; -1 for the root."""
-        return self.nodes[handlers.PARENT]
+        return self._row(handlers.PARENT)
 
     @property
     def size(self) -> NDArray[np.int32]:
         """How many nodes stand below each node."""
-        return self.nodes[handlers.SIZE]
+        return self._row(handlers.SIZE)
 
     @property
     def level(self) -> NDArray[np.int32]:
         """The depth of each node; 0 for the root element."""
-        return self.nodes[handlers.LEVEL_OF]
+        return self._row(handlers.LEVEL_OF)
 
     @property
     def pre(self) -> NDArray[np.int32]:
@@ -126,12 +132,13 @@ class Document:
 
     def label_of(self, node: int) -> str:
         """Spell the label of a node: ``name``, ``@name``, ``{uri}name`` or ``@{uri}name``."""
-        return self.labels[self.label[node]]
+        return self.labels[int(self.label[node])]
 
     def val(self, node: int) -> str:
         """Return the XPath string value of a node."""
         start, end = self.nodes[handlers.START, node], self.nodes[handlers.END, node]
-        return self.chars[start:end].tobytes().decode()
+        raw: bytes = self.chars[start:end].tobytes()
+        return raw.decode()
 
     def cont(self, node: int) -> str:
         """Serialise the element ``node`` as XML that stands alone, namespaces in scope included."""
@@ -170,29 +177,55 @@ def _group(
 class _Buffers:
     """What the handlers write into, and the state that tells them where."""
 
-    def __init__(self, *, nodes: int, size: int, names: int, max_depth: int) -> None:
+    def __init__(self, *, nodes: int, size: int, names: int) -> None:
         self.nodes = np.empty((handlers.FIELDS, nodes), np.int32)
         self.text = np.empty(size, np.uint8)
         self.values = np.empty(size, np.uint8)
         self.names = np.empty((handlers.NAME_FIELDS, names), np.int32)
-        self.table = np.full(2 * names, -1, np.int32)
+        self.table = np.empty(2 * names, np.int32)
         self.name_bytes = np.empty(size, np.uint8)
         self.extras = np.empty((handlers.EXTRA_FIELDS, nodes), np.int32)
         self.extra_bytes = np.empty(size, np.uint8)
         self.declarations = np.empty((handlers.DECLARATION_FIELDS, nodes), np.int32)
         self.state = np.zeros(handlers.SLOTS, np.int64)
-        self.state[[handlers.CURRENT, handlers.LEVEL]] = -1
-        self.state[handlers.MAX_LEVEL] = max_depth
         self.state[handlers.CAPACITY] = nodes
         self.state[handlers.BYTES_CAPACITY] = size
         self.state[handlers.NAMES_CAPACITY] = names
-        arrays = (self.nodes, self.text, self.values, self.names, self.table)
-        more = (self.name_bytes, self.extras, self.extra_bytes, self.declarations)
-        for slot, array in enumerate(arrays + more, start=handlers.NODES_AT):
+        arrays: list[NDArray[np.int32] | NDArray[np.uint8]] = [self.nodes, self.text, self.values, self.names]
+        arrays += [self.table, self.name_bytes, self.extras, self.extra_bytes, self.declarations]
+        for slot, array in enumerate(arrays, start=handlers.NODES_AT):
             self.state[slot] = array.ctypes.data
+        self.address = self.state.ctypes.data
+
+    def begin(self, max_depth: int) -> None:
+        """Empty the buffers."""
+        self.state[: handlers.MAX_LEVEL] = 0
+        self.state[handlers.CURRENT] = self.state[handlers.LEVEL] = -1
+        self.state[handlers.MAX_LEVEL] = max_depth
+        self.table.fill(-1)
+
+    def holds(self, *, nodes: int, size: int, names: int) -> bool:
+        """Say whether the buffers are at least this large."""
+        return self.nodes.shape[1] >= nodes and self.text.size >= size and self.names.shape[1] >= names
 
     def count(self, slot: int) -> int:
         return int(self.state[slot])
+
+
+# Allocating costs a third of parsing a small document, so each thread keeps the buffers of one.
+_kept: Final = threading.local()
+
+
+def _buffers(*, nodes: int, size: int, names: int) -> _Buffers:
+    """Take the thread's buffers if they are large enough, or make some and keep them unless they are huge."""
+    kept: _Buffers | None = getattr(_kept, "buffers", None)
+    if kept is not None and kept.holds(nodes=nodes, size=size, names=names):
+        return kept
+    if size > _KEPT_BYTES:
+        return _Buffers(nodes=nodes, size=size, names=names)
+    _kept.buffers = _Buffers(nodes=2 * nodes, size=2 * size, names=names)
+    made: _Buffers = _kept.buffers
+    return made
 
 
 def _parse(data: bytes, limits: Limits) -> Document:
@@ -204,12 +237,13 @@ def _parse(data: bytes, limits: Limits) -> Document:
     nodes = min(data.count(b"<") + data.count(b"=") + 16, limits.max_nodes + 1)
     size, names = len(data) + 64, _FIRST_NAMES
     while True:
-        buffers = _Buffers(nodes=nodes, size=size, names=names, max_depth=limits.max_depth)
+        buffers = _buffers(nodes=nodes, size=size, names=names)
+        buffers.begin(limits.max_depth)
         state = buffers.state
         expat.run(
             data,
             handlers.HANDLERS,
-            state.ctypes.data,
+            buffers.address,
             encoding=encoding,
             careful_bytes=careful_bytes,
             refused=lambda state=state: bool(state[handlers.REFUSAL]),  # type: ignore[misc]  # bound per loop
@@ -218,7 +252,7 @@ def _parse(data: bytes, limits: Limits) -> Document:
         if refusal != handlers.GROW:
             break
         # Only many names, or attributes defaulted by an internal subset, outgrow the first estimate.
-        nodes, size, names = _grown(buffers, limits)
+        nodes, size, names = _grown(buffers, nodes, size, names, limits)
     if refusal:
         raise DocumentError(_REASONS[refusal].format(limits=limits))
     if buffers.count(handlers.NODES) > limits.max_nodes:
@@ -233,14 +267,13 @@ _REASONS: Final = {
 }
 
 
-def _grown(buffers: _Buffers, limits: Limits) -> tuple[int, int, int]:
-    """Choose larger buffers after ``GROW``, or refuse at the limits."""
-    nodes, size, names = buffers.nodes.shape[1], buffers.text.size, buffers.names.shape[1]
-    if buffers.count(handlers.NAMES) == names:
+def _grown(buffers: _Buffers, nodes: int, size: int, names: int, limits: Limits) -> tuple[int, int, int]:
+    """Ask for larger buffers after ``GROW``, or refuse at the limits."""
+    if buffers.count(handlers.NAMES) == buffers.names.shape[1]:
         if names >= limits.max_names:
             raise DocumentError(f"the document has more than {limits.max_names:,} distinct names")
         return nodes, size, min(names * 16, limits.max_names)
-    if nodes > limits.max_nodes:
+    if buffers.count(handlers.NODES) > limits.max_nodes:
         raise DocumentError(f"the document has more than {limits.max_nodes:,} nodes")
     if size > 4 * limits.max_bytes:
         raise DocumentError("attributes defaulted by the internal subset multiply the document's size")

@@ -8,9 +8,7 @@ from typing import Final
 
 from xmlmatch.errors import DocumentError
 
-_DECLARED: Final = re.compile(
-    rb"""\A<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,60})["']"""
-)
+_DECLARED: Final = re.compile(rb"""\A<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,60})["']""")
 # Character sets that documents use. Python knows stranger "encodings" (punycode, unicode_escape) that no
 # XML processor reads.
 _KNOWN: Final = re.compile(
@@ -59,9 +57,7 @@ def _encoding_of(data: bytes) -> str | None:
     if name in ("utf-8", "utf8") or name.startswith("utf-16"):
         return None  # Expat reports a false claim of UTF-16 itself
     if not _KNOWN.fullmatch(name):
-        raise DocumentError(
-            f"encoding {name!r} is not supported; send UTF-8, UTF-16 or a common character set"
-        )
+        raise DocumentError(f"encoding {name!r} is not supported; send UTF-8, UTF-16 or a common character set")
     return name
 
 

@@ -26,7 +26,7 @@ _TABLE: Final = _table()
 
 
 @numba.njit(cache=True, nogil=True)
-def crc32(chars: Any, start: int, end: int, begun: int) -> int:
+def crc32(chars: Any, start: int, end: int, begun: int) -> Any:
     """CRC-32 of a slice as ``zlib.crc32(bytes, begun)`` gives it."""
     h = numba.int64(begun) ^ 0xFFFFFFFF
     for i in range(start, end):

@@ -58,7 +58,7 @@ class _CApi(ctypes.Structure):
 
 
 def _load() -> _CApi:
-    capsule = pyexpat.expat_CAPI  # type: ignore[attr-defined]  # the stubs leave the capsule out
+    capsule = pyexpat.expat_CAPI
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = c_void_p
     pointer_of.argtypes = [ctypes.py_object, c_char_p]

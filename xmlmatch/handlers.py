@@ -16,7 +16,7 @@ A full buffer sets ``REFUSAL`` to ``GROW``: the caller starts again with larger 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numba
 from numba import types
@@ -71,7 +71,7 @@ _helper = numba.njit(inline="never", cache=True, nogil=True)
 
 
 @_helper
-def _length(address):  # type: ignore[no-untyped-def]  # compiled: address of a NUL-ended string
+def _length(address: int) -> int:
     text = bytes_at(address)
     n = 0
     while text[n] != 0:
@@ -80,14 +80,14 @@ def _length(address):  # type: ignore[no-untyped-def]  # compiled: address of a 
 
 
 @_helper
-def _copy(source, length, target, offset):  # type: ignore[no-untyped-def]  # compiled
+def _copy(source: int, length: int, target: int, offset: int) -> None:
     s, t = bytes_at(source), bytes_at(target)
     for i in range(length):
         t[offset + i] = s[i]
 
 
 @_helper
-def _intern(state, address, length, attribute):  # type: ignore[no-untyped-def]  # compiled
+def _intern(state: Any, address: int, length: int, attribute: int) -> int:
     """Return the id of a name, adding it if it is new; -1 when there is no room."""
     text, pool = bytes_at(address), bytes_at(state[NAME_BYTES_AT])
     names, table = int32_at(state[NAMES_AT]), int32_at(state[TABLE_AT])
@@ -99,13 +99,9 @@ def _intern(state, address, length, attribute):  # type: ignore[no-untyped-def] 
     slot = (h * 0x9E37 + (h >> 9)) & mask
     whole = length + attribute
     while table[slot] >= 0:
-        name = numba.int64(table[slot])
+        name = int(table[slot])
         at = names[name]
-        if (
-            names[2 * room + name] == h
-            and names[room + name] == whole
-            and (pool[at] == 64) == (attribute == 1)
-        ):
+        if names[2 * room + name] == h and names[room + name] == whole and (pool[at] == 64) == (attribute == 1):
             same = True
             for i in range(length):
                 if pool[at + attribute + i] != text[i]:
@@ -114,7 +110,7 @@ def _intern(state, address, length, attribute):  # type: ignore[no-untyped-def] 
             if same:
                 return name
         slot = (slot + 1) & mask
-    name = state[NAMES]
+    name = int(state[NAMES])
     start = state[NAME_BYTES]
     if name == room or start + whole > state[BYTES_CAPACITY]:
         state[REFUSAL] = GROW
@@ -132,15 +128,15 @@ def _intern(state, address, length, attribute):  # type: ignore[no-untyped-def] 
 
 
 @_helper
-def _is_declaration(address):  # type: ignore[no-untyped-def]  # compiled: xmlns or xmlns:p
+def _is_declaration(address: int) -> bool:
     t = bytes_at(address)
     if not (t[0] == 120 and t[1] == 109 and t[2] == 108 and t[3] == 110 and t[4] == 115):
         return False
-    return t[5] == 0 or t[5] == 58
+    return bool(t[5] == 0 or t[5] == 58)
 
 
 @_helper
-def _attribute(state, name_address, value_address):  # type: ignore[no-untyped-def]  # compiled
+def _attribute(state: Any, name_address: int, value_address: int) -> None:
     """Record one attribute of the open element: a node, or a namespace declaration."""
     name = _intern(state, name_address, _length(name_address), 1)
     length = _length(value_address)
@@ -167,10 +163,10 @@ def _attribute(state, name_address, value_address):  # type: ignore[no-untyped-d
 
 
 @_helper
-def _node(state, name, level, start, end):  # type: ignore[no-untyped-def]  # compiled
+def _node(state: Any, name: int, level: int, start: int, end: int) -> int:
     """Append a node below the open element and return its index, -1 when there is no room."""
     room = state[CAPACITY]
-    at = state[NODES]
+    at = int(state[NODES])
     if at == room:
         state[REFUSAL] = GROW
         return -1
@@ -186,7 +182,7 @@ def _node(state, name, level, start, end):  # type: ignore[no-untyped-def]  # co
 
 
 @_helper
-def _start(user, name, attributes):  # type: ignore[no-untyped-def]  # compiled
+def _start(user: int, name: int, attributes: int) -> None:
     state = int64_at(user)
     if state[REFUSAL] != 0:
         return
@@ -210,7 +206,7 @@ def _start(user, name, attributes):  # type: ignore[no-untyped-def]  # compiled
 
 
 @_helper
-def _end(user):  # type: ignore[no-untyped-def]  # compiled
+def _end(user: int) -> None:
     state = int64_at(user)
     if state[REFUSAL] != 0:
         return
@@ -223,7 +219,7 @@ def _end(user):  # type: ignore[no-untyped-def]  # compiled
 
 
 @_helper
-def _text(user, address, length):  # type: ignore[no-untyped-def]  # compiled
+def _text(user: int, address: int, length: int) -> None:
     state = int64_at(user)
     if state[REFUSAL] != 0:
         return
@@ -236,7 +232,7 @@ def _text(user, address, length):  # type: ignore[no-untyped-def]  # compiled
 
 
 @_helper
-def _extra(user, kind, first, second):  # type: ignore[no-untyped-def]  # compiled
+def _extra(user: int, kind: int, first: int, second: int) -> None:
     """Keep a comment (``first``) or a processing instruction (``first`` its target, ``second`` its data)."""
     state = int64_at(user)
     if state[REFUSAL] != 0 or state[CURRENT] < 0:
@@ -264,8 +260,8 @@ def _extra(user, kind, first, second):  # type: ignore[no-untyped-def]  # compil
 
 
 @_helper
-def _other(user, address, length):  # type: ignore[no-untyped-def]  # compiled
-    """Refuse entities: Expat passes tokens of the internal subset, and references it skipped, as they stand."""
+def _other(user: int, address: int, length: int) -> None:
+    """Refuse entities: Expat passes on, as they stand, tokens of the internal subset and skipped references."""
     state = int64_at(user)
     t = bytes_at(address)
     if length >= 2 and (t[0] == 38 or t[0] == 37):  # '&name;' or '%name;'
@@ -277,33 +273,33 @@ def _other(user, address, length):  # type: ignore[no-untyped-def]  # compiled
 _address = types.intp
 
 
-@numba.cfunc(types.void(_address, _address, _address), cache=True, nopython=True)
-def _on_start(user, name, attributes):  # type: ignore[no-untyped-def]  # compiled
+@numba.cfunc(types.void(_address, _address, _address), cache=True)
+def _on_start(user: int, name: int, attributes: int) -> None:
     _start(user, name, attributes)
 
 
-@numba.cfunc(types.void(_address, _address), cache=True, nopython=True)
-def _on_end(user, name):  # type: ignore[no-untyped-def]  # compiled
+@numba.cfunc(types.void(_address, _address), cache=True)
+def _on_end(user: int, name: int) -> None:
     _end(user)
 
 
-@numba.cfunc(types.void(_address, _address, types.int32), cache=True, nopython=True)
-def _on_text(user, address, length):  # type: ignore[no-untyped-def]  # compiled
+@numba.cfunc(types.void(_address, _address, types.int32), cache=True)
+def _on_text(user: int, address: int, length: int) -> None:
     _text(user, address, length)
 
 
-@numba.cfunc(types.void(_address, _address), cache=True, nopython=True)
-def _on_comment(user, text):  # type: ignore[no-untyped-def]  # compiled
+@numba.cfunc(types.void(_address, _address), cache=True)
+def _on_comment(user: int, text: int) -> None:
     _extra(user, COMMENT, text, 0)
 
 
-@numba.cfunc(types.void(_address, _address, _address), cache=True, nopython=True)
-def _on_instruction(user, target, data):  # type: ignore[no-untyped-def]  # compiled
+@numba.cfunc(types.void(_address, _address, _address), cache=True)
+def _on_instruction(user: int, target: int, data: int) -> None:
     _extra(user, INSTRUCTION, target, data)
 
 
-@numba.cfunc(types.void(_address, _address, types.int32), cache=True, nopython=True)
-def _on_other(user, address, length):  # type: ignore[no-untyped-def]  # compiled
+@numba.cfunc(types.void(_address, _address, types.int32), cache=True)
+def _on_other(user: int, address: int, length: int) -> None:
     _other(user, address, length)
 
 
@@ -319,11 +315,15 @@ class Handlers:
     other: int
 
 
+def _address_of(handler: Any) -> int:
+    return int(handler.address)
+
+
 HANDLERS: Final = Handlers(
-    start=_on_start.address,
-    end=_on_end.address,
-    text=_on_text.address,
-    comment=_on_comment.address,
-    instruction=_on_instruction.address,
-    other=_on_other.address,
+    start=_address_of(_on_start),
+    end=_address_of(_on_end),
+    text=_address_of(_on_text),
+    comment=_address_of(_on_comment),
+    instruction=_address_of(_on_instruction),
+    other=_address_of(_on_other),
 )

@@ -181,9 +181,9 @@ class Matcher:
         index = document.index
         if ANY_LABEL in wanted:
             read_numbers(document, index.elements, numbers)
-        for label in wanted:
-            here = int(label_here[label])
-            if label != ANY_LABEL and here >= 0:
+        for number in wanted:
+            here = int(label_here[number])
+            if number != ANY_LABEL and here >= 0:
                 read_numbers(document, index.order[index.first[here] : index.first[here + 1]], numbers)
         return label_here, numbers
 
@@ -209,11 +209,12 @@ def _match(
     )  # fmt: skip
     if full == FULL:
         return FULL
-    return match_bodies(
+    full = match_bodies(
         s.state, edges, arrays.sub_atom, arrays.sub_first, arrays.sub_count, arrays.lists, arrays.atom_count,
         atom_here, atom_set, nodes[PARENT], nodes[SIZE], nodes[LEVEL_OF], document.label,
         s.memo, s.sub_set, s.stack, s.marks, s.results, s.matched, s.body_first,
     )  # fmt: skip
+    return int(full)
 
 
 def _pack(selection: tuple[Column, ...]) -> bytes:

@@ -26,9 +26,7 @@ def match(pattern: Pattern, document: Document) -> NodeSets:
     >>> list(match(Pattern.parse("//b[@k]{val}"), document).rows())
     [('x',)]
     """
-    candidates = [
-        satisfying(document, _labelled(document, node.label), node.predicates) for node in pattern.nodes
-    ]
+    candidates = [satisfying(document, _labelled(document, node.label), node.predicates) for node in pattern.nodes]
     return NodeSets(pattern, document, reduce(pattern, document, candidates))
 
 

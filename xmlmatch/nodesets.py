@@ -11,6 +11,7 @@ from xmlmatch.rows import node_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeAlias
 
     import numpy as np
     from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from xmlmatch.document import Document, NodeId
     from xmlmatch.pattern import Pattern
 
-    Value = str | NodeId
+    Value: TypeAlias = str | NodeId
 
 DEFAULT_ROW_LIMIT: Final = 1_000_000
 _MAX_CACHED_CHARS: Final = 1 << 24

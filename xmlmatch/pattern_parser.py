@@ -242,9 +242,7 @@ class _Parser:
         end = self.text.find("]", start)
         reversed_ = _OPERATOR.search(self.text, found.end(), end if end >= 0 else len(self.text))
         reason = (
-            "the constant stands on the left"
-            if reversed_
-            else "positions and bare constants are not supported"
+            "the constant stands on the left" if reversed_ else "positions and bare constants are not supported"
         )
         self.refuse(reason, f"path, operator, constant: {CONDITION}")
 
@@ -300,11 +298,7 @@ class _Parser:
         """Raise the error; ``ours``: the fault lies in what we add to XPath, so XPath has no say."""
         token = _FOUND.match(self.text, self.at)
         found = (
-            repr(token[0][:30])
-            if token
-            else "the end of the pattern"
-            if self.at >= len(self.text)
-            else "a space"
+            repr(token[0][:30]) if token else "the end of the pattern" if self.at >= len(self.text) else "a space"
         )
         raise PatternError(
             reason if ours else f"{reason} ({_standing(self.text, self.namespaces)})",

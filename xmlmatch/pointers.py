@@ -15,12 +15,14 @@ from numba.extending import intrinsic
 def _pointer_to(element: Any) -> Any:
     """Make an intrinsic that turns an address into a pointer to ``element``."""
 
+    pointer_type: Any = types.CPointer(element)  # type: ignore[no-untyped-call]  # numba has no types for it
+
     @intrinsic
     def pointer(typingctx: Any, address: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(element)(types.intp), codegen
+        return pointer_type(types.intp), codegen
 
     return pointer
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from xmlmatch.numerals import number, spell
@@ -91,7 +92,7 @@ def representatives(predicates: Iterable[Predicate]) -> list[str]:
     for n in numbers:
         values += _spellings(n, set(strings))
     if numbers:
-        between = [a + (b - a) / 2 for a, b in zip(numbers, numbers[1:], strict=False)]
+        between = [a + (b - a) / 2 for a, b in pairwise(numbers)]
         ends = [_below(numbers[0]), _above(numbers[-1])]
         values += [v for p in ends + between for v in _spellings(p, set(strings))[:1] if p not in numbers]
     return [*values, _no_number(strings)]

@@ -27,9 +27,7 @@ _FIRST_BLOCK: Final = 64
 _BLOCK: Final = 8192
 
 
-def node_rows(
-    pattern: Pattern, forest: Forest, sets: Sequence[NDArray[np.int32]]
-) -> Iterator[NDArray[np.int32]]:
+def node_rows(pattern: Pattern, forest: Forest, sets: Sequence[NDArray[np.int32]]) -> Iterator[NDArray[np.int32]]:
     """Yield blocks of rows; a row holds one node per returning node, in the order of ``pattern.returning``."""
     if len(sets[0]) == 0:
         return
@@ -132,7 +130,7 @@ def _choose(
 @_kernel
 def _holds(pool: Any, node: int) -> bool:
     i = np.searchsorted(pool, node)
-    return i < pool.size and pool[i] == node
+    return bool(i < pool.size and pool[i] == node)
 
 
 @_kernel

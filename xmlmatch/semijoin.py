@@ -56,9 +56,7 @@ def reduce(
 
 
 @_kernel
-def _reduce(
-    parents: Any, axes: Any, up: Any, size: Any, level: Any, nodes: Any, first: Any, lengths: Any
-) -> None:
+def _reduce(parents: Any, axes: Any, up: Any, size: Any, level: Any, nodes: Any, first: Any, lengths: Any) -> None:
     """Shrink ``nodes[first[i] : first[i] + lengths[i]]`` in place, all lengths to 0 if any set is empty."""
     marks = np.zeros(up.size, np.int32)
     stamp = 0

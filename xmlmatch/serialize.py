@@ -176,7 +176,7 @@ def _close(out: Any, at: int, arrays: Any, cursor: Any, node: int, upto: int) ->
 @_kernel
 def _first(rows: Any, row: int, value: int) -> int:
     """Find the first column whose entry in ``row`` is at least ``value``."""
-    return np.searchsorted(rows[row], value)
+    return int(np.searchsorted(rows[row], value))
 
 
 @_kernel

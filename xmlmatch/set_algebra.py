@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import numba
 import numpy as np
+from numba import carray  # type: ignore[attr-defined]  # not in numba's __all__
 
 from xmlmatch.pointers import int32_at, int64_at
 
@@ -42,9 +43,7 @@ _UP, _AND, _DOWN = 0, 2, 3  # UP and DOWN add the axis
 SETS, POOL, MEMO, RESULTS, BODIES, STAMP = range(6)
 _NODES, _POOL_SIZE, _INTERN_SIZE, _MEMO_SIZE, _RESULTS_SIZE, _STACK_SIZE = range(6, 12)
 _UP_AT, _SIZE_AT, _LEVEL_AT, _LABELS_AT = range(12, 16)
-_SUB_ATOM_AT, _SUB_FIRST_AT, _SUB_COUNT_AT, _LISTS_AT, _ATOM_COUNT_AT, _ATOM_HERE_AT, _ATOM_SET_AT = range(
-    16, 23
-)
+_SUB_ATOM_AT, _SUB_FIRST_AT, _SUB_COUNT_AT, _LISTS_AT, _ATOM_COUNT_AT, _ATOM_HERE_AT, _ATOM_SET_AT = range(16, 23)
 _POOL_AT, _SET_FIRST_AT, _INTERN_AT, _MEMO_AT, _SUB_SET_AT, _STACK_AT = range(23, 29)
 _MARKS_AT, _RESULTS_AT, _MATCHED_AT, _BODY_FIRST_AT = range(29, 33)
 STATE_SLOTS: Final = 33
@@ -75,7 +74,7 @@ def match_bodies(
     atom_here: Any, atom_set: Any, up: Any, size: Any, level: Any, labels: Any,
     memo: Any, sub_set: Any, stack: Any, marks: Any, results: Any, matched: Any,
     body_first: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """Fill ``matched`` (positions in ``bodies``), ``body_first`` and ``results`` (a set per node); 0 or ``FULL``.
 
     ``atom_here`` and ``atom_set`` say what each atom is in this document (see ``atoms.py``).
@@ -97,7 +96,7 @@ def match_bodies(
 
 
 @_kernel
-def _match_all(state: Any, bodies: Any, sub_patterns: int) -> int:
+def _match_all(state: Any, bodies: Any, sub_patterns: int) -> Any:
     if _evaluate_all(state, sub_patterns) == FULL:
         return FULL
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
@@ -122,7 +121,7 @@ def _match_all(state: Any, bodies: Any, sub_patterns: int) -> int:
 
 
 @_kernel
-def _evaluate_all(state: Any, sub_patterns: int) -> int:
+def _evaluate_all(state: Any, sub_patterns: int) -> Any:
     """Compute the set of every sub-pattern in the order of their numbers.
 
     Children are numbered before their parents, except where a freed number was reused: ``_evaluate`` then first
@@ -142,7 +141,7 @@ def _evaluate_all(state: Any, sub_patterns: int) -> int:
 
 
 @_kernel
-def _combine(state: Any, sub: int) -> int:
+def _combine(state: Any, sub: int) -> Any:
     """The set of a sub-pattern from its children's; ``UNKNOWN`` if one of those is missing."""
     atom = int32_at(state[_SUB_ATOM_AT])[sub]
     found = numba.int64(int32_at(state[_ATOM_SET_AT])[atom])
@@ -157,21 +156,20 @@ def _combine(state: Any, sub: int) -> int:
     for i in range(first, first + count):
         edge = lists[i]
         below = numba.int64(sub_set[edge >> 1])
-        if below == EMPTY or below == UNKNOWN:
+        if below in (EMPTY, UNKNOWN):
             return below
         below = _up(state, here, edge & 1, below)
         found = below if found == ALL or below == FULL else _and(state, found, below)
-        if found == EMPTY or found == FULL:
+        if found in (EMPTY, FULL):
             return found
     return found
 
 
 @_kernel
-def _evaluate(state: Any, top: int) -> int:
+def _evaluate(state: Any, top: int) -> Any:
     """Compute a sub-pattern after whatever is missing below it, without recursion."""
     sub_set, stack, rows = int32_at(state[_SUB_SET_AT]), int32_at(state[_STACK_AT]), state[_STACK_SIZE]
-    sub_first, sub_count = int32_at(state[_SUB_FIRST_AT]), int32_at(state[_SUB_COUNT_AT])
-    lists = int32_at(state[_LISTS_AT])
+    sub_first, lists = int32_at(state[_SUB_FIRST_AT]), int32_at(state[_LISTS_AT])
     depth = 0
     stack[0] = top
     while depth >= 0:
@@ -194,12 +192,14 @@ def _evaluate(state: Any, top: int) -> int:
 
 
 @_kernel
-def _descend(state: Any, top: int, top_set: int) -> int:
+def _descend(state: Any, top: int, top_set: int) -> Any:
     """Append the final sets of a body's nodes in pre-order; a frame holds: sub-pattern, next child, final set."""
     stack, rows, results = int32_at(state[_STACK_AT]), state[_STACK_SIZE], int32_at(state[_RESULTS_AT])
     sub_first, sub_count = int32_at(state[_SUB_FIRST_AT]), int32_at(state[_SUB_COUNT_AT])
     lists, sub_set = int32_at(state[_LISTS_AT]), int32_at(state[_SUB_SET_AT])
-    depth, sub, final = 0, numba.int64(top), numba.int64(top_set)
+    depth = 0
+    sub: Any = numba.int64(top)
+    final: Any = numba.int64(top_set)
     while True:
         if state[RESULTS] == state[_RESULTS_SIZE] or depth == rows:
             return FULL
@@ -223,7 +223,7 @@ def _descend(state: Any, top: int, top_set: int) -> int:
 
 
 @_kernel
-def commit(state: Any, length: int) -> int:
+def commit(state: Any, length: int) -> Any:
     """Number the set that stands at the end of the pool, or find the equal one that is there already."""
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
     intern = int32_at(state[_INTERN_AT])
@@ -255,7 +255,7 @@ def commit(state: Any, length: int) -> int:
 
 
 @_kernel
-def _slot(state: Any, key: int) -> int:
+def _slot(state: Any, key: int) -> Any:
     """Where a key stands in the memo (its set is the next entry), or the free place where it may."""
     memo = int64_at(state[_MEMO_AT])
     mask = numba.int64(state[_MEMO_SIZE] - 1)
@@ -267,12 +267,12 @@ def _slot(state: Any, key: int) -> int:
 
 
 @_kernel
-def _key(operation: int, left: int, right: int) -> int:
+def _key(operation: int, left: int, right: int) -> Any:
     return (numba.int64(operation) << 60) | (numba.int64(left) << 30) | numba.int64(right)
 
 
 @_kernel
-def _remember(state: Any, slot: int, key: int, found: int) -> int:
+def _remember(state: Any, slot: int, key: int, found: int) -> Any:
     if found != FULL:
         memo = int64_at(state[_MEMO_AT])
         memo[slot], memo[slot + 1] = key, found
@@ -283,7 +283,7 @@ def _remember(state: Any, slot: int, key: int, found: int) -> int:
 
 
 @_kernel
-def _up(state: Any, label: int, axis: int, number: int) -> int:
+def _up(state: Any, label: int, axis: int, number: int) -> Any:
     key = _key(_UP + axis, label + 1, number)
     slot = _slot(state, key)
     memo = int64_at(state[_MEMO_AT])
@@ -293,9 +293,9 @@ def _up(state: Any, label: int, axis: int, number: int) -> int:
 
 
 @_kernel
-def _and(state: Any, left: int, right: int) -> int:
+def _and(state: Any, left: int, right: int) -> Any:
     low, high = min(left, right), max(left, right)
-    if low == high or low == EMPTY:
+    if low in (high, EMPTY):
         return low
     key = _key(_AND, low, high)
     slot = _slot(state, key)
@@ -306,7 +306,7 @@ def _and(state: Any, left: int, right: int) -> int:
 
 
 @_kernel
-def _down(state: Any, above: int, axis: int, number: int) -> int:
+def _down(state: Any, above: int, axis: int, number: int) -> Any:
     key = _key(_DOWN + axis, above, number)
     slot = _slot(state, key)
     memo = int64_at(state[_MEMO_AT])
@@ -316,7 +316,7 @@ def _down(state: Any, above: int, axis: int, number: int) -> int:
 
 
 @_kernel
-def _compute_up(state: Any, label: int, axis: int, number: int) -> int:
+def _compute_up(state: Any, label: int, axis: int, number: int) -> Any:
     """The nodes with ``label`` (-1: any element) above the members of a set."""
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
     up, labels, marks = int32_at(state[_UP_AT]), int32_at(state[_LABELS_AT]), int32_at(state[_MARKS_AT])
@@ -339,12 +339,12 @@ def _compute_up(state: Any, label: int, axis: int, number: int) -> int:
                 break
             p = numba.int64(up[p])
     if not ascending:
-        numba.carray(int32_at(state[_POOL_AT] + 4 * start), n).sort()
+        carray(int32_at(state[_POOL_AT] + 4 * start), n).sort()
     return commit(state, n)
 
 
 @_kernel
-def _compute_and(state: Any, left: int, right: int) -> int:
+def _compute_and(state: Any, left: int, right: int) -> Any:
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
     start = state[POOL]
     i, i_end = set_first[left], set_first[left + 1]
@@ -366,7 +366,7 @@ def _compute_and(state: Any, left: int, right: int) -> int:
 
 
 @_kernel
-def _compute_down(state: Any, above: int, axis: int, number: int) -> int:
+def _compute_down(state: Any, above: int, axis: int, number: int) -> Any:
     """The same semijoin as ``semijoin.keep_below``, on numbered sets."""
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
     up, size, marks = int32_at(state[_UP_AT]), int32_at(state[_SIZE_AT]), int32_at(state[_MARKS_AT])

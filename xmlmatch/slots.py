@@ -61,6 +61,6 @@ class Slots(Generic[Key]):
         self._free.append(slot)
         return key
 
-    def items(self) -> list[tuple[Key, int]]:
-        """List the keys in use with their numbers."""
-        return list(self._slot_of.items())
+    def numbers(self) -> list[int]:
+        """List the numbers in use."""
+        return list(self._slot_of.values())

@@ -146,7 +146,9 @@ class Store:
 
     def arrays(self) -> Arrays:
         """Return what the kernel reads. Valid until the next change."""
-        return Arrays(*self._atom, *self._sub, self._lists.array, self._predicate, self._number, self._text)
+        atom, sub = self._atom, self._sub
+        heads = (atom[0], atom[1], atom[2], atom[3], sub[0], sub[1], sub[2])
+        return Arrays(*heads, self._lists.array, self._predicate, self._number, self._text)
 
     # --- changing ------------------------------------------------------------------------------------
 
@@ -283,7 +285,7 @@ class Store:
 
     def _squeeze_text(self) -> None:
         text, at = np.zeros_like(self._text), 0
-        for _, slot in self.predicates.items():
+        for slot in self.predicates.numbers():
             start, end = self._predicate[2:, slot].tolist()
             text[at : at + end - start] = self._text[start:end]
             self._predicate[2:, slot] = at, at + end - start

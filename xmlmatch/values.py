@@ -97,9 +97,7 @@ def read_numbers(document: Document, nodes: NDArray[np.int32], numbers: NDArray[
         numbers[node] = number(document.val(node))
 
 
-def satisfying(
-    document: Document, nodes: NDArray[np.int32], predicates: Iterable[Predicate]
-) -> NDArray[np.int32]:
+def satisfying(document: Document, nodes: NDArray[np.int32], predicates: Iterable[Predicate]) -> NDArray[np.int32]:
     """Keep the nodes whose string value satisfies every predicate."""
     wanted = list(predicates)
     numbers = np.empty(0)
@@ -110,7 +108,5 @@ def satisfying(
         numeric = not isinstance(p.constant, str)
         constant = 0.0 if isinstance(p.constant, str) else p.constant
         text = np.frombuffer(p.constant.encode() if isinstance(p.constant, str) else b"", np.uint8)
-        nodes = _keep(
-            nodes, document.nodes, document.chars, numbers, CODES[p.operator], numeric, constant, text
-        )
+        nodes = _keep(nodes, document.nodes, document.chars, numbers, CODES[p.operator], numeric, constant, text)
     return nodes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xmlmatch import Document, Matcher, Pattern, match
 
-_DOCUMENT = b"<a xmlns:p='u'><!--c--><b k='1'>x<c>1</c><c> 2 </c></b><b>y<a><b><c>1234567890123456789</c></b></a></b></a>"
+_DOCUMENT = (
+    b"<a xmlns:p='u'><!--c--><b k='1'>x<c>1</c><c> 2 </c></b><b>y<a><b><c>1234567890123456789</c></b></a></b></a>"
+)
 _PATTERNS = ("//a[b{id}]//c{val}", "//b[@k='1']//c[.>=2]{val,cont}", "/a{cont}", "//*[c{val}][c='1']")
 
 

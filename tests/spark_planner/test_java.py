@@ -56,9 +56,7 @@ def test_a_java_that_does_not_start_is_passed_over(tmp_path):
 
 def test_a_java_home_that_is_gone_is_passed_over(tmp_path):
     works = make_java(tmp_path / "works", "17")
-    assert find_java({"JAVA_HOME": "/nonexistent", "PATH": f"{works}/bin"}, venv=NOWHERE) == JavaHome(
-        works, 17
-    )
+    assert find_java({"JAVA_HOME": "/nonexistent", "PATH": f"{works}/bin"}, venv=NOWHERE) == JavaHome(works, 17)
 
 
 def test_the_wrapper_in_the_virtual_environment_is_used_last_and_keeps_its_own_home(tmp_path):

@@ -95,9 +95,7 @@ def executor_logs():
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory, executor_logs):
     """The outcome of a small program that uses Spark, run once in an empty folder."""
-    environ = {
-        name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))
-    }
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environ["NUMBA_CACHE_DIR"] = str(tmp_path_factory.mktemp("numba"))
     environ["PYTHONPATH"] = str(Path(session.__file__).parent.parent)
     folder = tmp_path_factory.mktemp("empty")

@@ -1,0 +1,106 @@
+"""``distributary``: finds its commands by name, runs one, and turns bad input into one line.
+
+Commands are entry points of the group ``distributary.commands``; each is imported only when it is run or when
+the overview is asked for. Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib.metadata import entry_points, version
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
+
+from peer.errors import CommandError
+from xmlmatch.errors import XmlMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.metadata import EntryPoint
+
+_GROUP: Final = "distributary.commands"
+_EPILOG: Final = """\
+examples:
+  distributary demo
+  distributary explain pattern "//item[@featured]/name{val}"
+  distributary match "//person/name{val}" auction.xml
+  distributary match --help
+"""
+
+
+class Command(Protocol):
+    """What a command module offers."""
+
+    SUMMARY: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments, and examples in the epilog."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it and return the exit status."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong and where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = _parse(words)
+        return cast("int", arguments.run(arguments))
+    except (CommandError, XmlMatchError) as exc:
+        return _refuse(str(exc))
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing is left to say, also not by Python at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as exc:
+        return _refuse(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _refuse(message: str) -> int:
+    print(f"distributary: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    parser = _Parser(
+        prog="distributary",
+        description="Publish/subscribe in which subscribers feed each other.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"distributary {version('distributary')}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    found = {entry.name: entry for entry in entry_points(group=_GROUP)}
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    # A known command is all that must be loaded; anything else needs the overview.
+    names = [chosen] if chosen in found else sorted(found)
+    for name in names:
+        _add(subparsers, found[name])
+    return parser.parse_args(words)
+
+
+def _add(subparsers: argparse._SubParsersAction[_Parser], entry: EntryPoint) -> None:
+    command = cast("Command", entry.load())
+    parser = subparsers.add_parser(
+        entry.name,
+        help=command.SUMMARY,
+        description=command.SUMMARY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.configure(parser)
+    if parser.get_default("run") is None:
+        parser.set_defaults(run=command.run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""What the command line tells a user in one line."""
+
+from __future__ import annotations
+
+
+class CommandError(Exception):
+    """Bad input to a command: the message says what, where, and what to do. Exit status 2."""
