@@ -152,7 +152,9 @@ def measure_slow_rivals(patterns, data):
 
     paths = [to_xpath(p, p.returning[0]).text for p in patterns]
     trees = [etree.fromstring(d) for d in data]
-    slow = best_ms(lambda t: [elementpath.select(t, path, parser=elementpath.XPath1Parser) for path in paths], trees, 1)
+    slow = best_ms(
+        lambda t: [elementpath.select(t, path, parser=elementpath.XPath1Parser) for path in paths], trees, 1
+    )
     with PySaxonProcessor(license=False) as saxon:
         xpath = saxon.new_xpath_processor()
         xpath.set_backwards_compatible(True)

@@ -7,6 +7,7 @@ compiled handlers fill them, resolves namespaces where there are any, and keeps 
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
         NDArray[np.uint8],
     ]
 
-_FIRST_NAMES: Final = 512
+_FIRST_NAMES: Final = 512  # a power of two
+_SECRET: Final = int.from_bytes(os.urandom(7))
 _KEPT_BYTES: Final = 1 << 20
 
 
@@ -51,6 +53,12 @@ class Limits:
     max_depth: int = 256
     max_nodes: int = 32_000_000
     max_names: int = 1 << 17
+
+    def __post_init__(self) -> None:
+        if not 0 < self.max_bytes <= 512 << 20:
+            raise ValueError("max_bytes: from 1 to 512 MiB, for positions are 32-bit numbers")
+        if min(self.max_depth, self.max_nodes, self.max_names) < 1:
+            raise ValueError("max_depth, max_nodes and max_names must be positive")
 
 
 class NodeId(NamedTuple):
@@ -195,6 +203,7 @@ class _Buffers:
         arrays += [self.table, self.name_bytes, self.extras, self.extra_bytes, self.declarations]
         for slot, array in enumerate(arrays, start=handlers.NODES_AT):
             self.state[slot] = array.ctypes.data
+        self.state[handlers.SECRET] = _SECRET
         self.address = self.state.ctypes.data
 
     def begin(self, max_depth: int) -> None:
@@ -232,7 +241,7 @@ def _parse(data: bytes, limits: Limits) -> Document:
     if len(data) > limits.max_bytes:
         raise DocumentError(f"the document has {len(data):,} bytes; the limit is {limits.max_bytes:,}")
     data, encoding = to_utf8(data)
-    data, careful_bytes = without_external_subset(data)
+    data, careful = without_external_subset(data)
     # '<' opens every element, comment and instruction, '=' stands in every attribute and declaration.
     nodes = min(data.count(b"<") + data.count(b"=") + 16, limits.max_nodes + 1)
     size, names = len(data) + 64, _FIRST_NAMES
@@ -245,7 +254,7 @@ def _parse(data: bytes, limits: Limits) -> Document:
             handlers.HANDLERS,
             buffers.address,
             encoding=encoding,
-            careful_bytes=careful_bytes,
+            careful=careful,
             refused=lambda state=state: bool(state[handlers.REFUSAL]),  # type: ignore[misc]  # bound per loop
         )
         refusal = buffers.count(handlers.REFUSAL)
@@ -257,6 +266,8 @@ def _parse(data: bytes, limits: Limits) -> Document:
         raise DocumentError(_REASONS[refusal].format(limits=limits))
     if buffers.count(handlers.NODES) > limits.max_nodes:
         raise DocumentError(f"the document has more than {limits.max_nodes:,} nodes")
+    if buffers.count(handlers.NAMES) > limits.max_names:
+        raise DocumentError(f"the document has more than {limits.max_names:,} distinct names")
     return _document(buffers)
 
 
@@ -272,12 +283,12 @@ def _grown(buffers: _Buffers, nodes: int, size: int, names: int, limits: Limits)
     if buffers.count(handlers.NAMES) == buffers.names.shape[1]:
         if names >= limits.max_names:
             raise DocumentError(f"the document has more than {limits.max_names:,} distinct names")
-        return nodes, size, min(names * 16, limits.max_names)
+        return nodes, size, names * 16
     if buffers.count(handlers.NODES) > limits.max_nodes:
         raise DocumentError(f"the document has more than {limits.max_nodes:,} nodes")
-    if size > 4 * limits.max_bytes:
+    if size >= 2 * limits.max_bytes:
         raise DocumentError("attributes defaulted by the internal subset multiply the document's size")
-    return min(nodes * 4, limits.max_nodes + 1), size * 4, names
+    return min(nodes * 4, limits.max_nodes + 1), min(size * 4, 2 * limits.max_bytes), names
 
 
 def _document(buffers: _Buffers) -> Document:
@@ -314,4 +325,7 @@ def _names(spans: NDArray[np.int32], pool: NDArray[np.uint8]) -> list[str]:
 
 def _prefix(name: str) -> str:
     """Return the prefix that ``@xmlns`` or ``@xmlns:p`` declares."""
-    return name.partition(":")[2]
+    _, colon, prefix = name.partition(":")
+    if colon and not namespaces.NCNAME.fullmatch(prefix):
+        raise DocumentError(f"{name[1:]!r} declares no prefix that is a name")
+    return prefix

@@ -19,8 +19,8 @@ _KNOWN: Final = re.compile(
 # The prolog up to the external identifier of a DOCTYPE. Atomic groups: a document of many comments must not
 # make the expression try each way of joining them.
 _DOCTYPE: Final = re.compile(
-    rb"""\A(?:\xef\xbb\xbf)?(?:(?><\?.*?\?>)|(?><!--.*?-->)|\s)*+<!DOCTYPE\s+[^\s\[>]+"""
-    rb"""(\s+(?:SYSTEM\s*(?:"[^"]*"|'[^']*')|PUBLIC\s*(?:"[^"]*"|'[^']*')\s*(?:"[^"]*"|'[^']*')))?""",
+    rb"""\A(?:(?><\?.*?\?>)|(?><!--.*?-->)|\s)*+<!DOCTYPE\s+[^\s\[>]+"""
+    rb"""(\s+(?:SYSTEM\s+(?:"[^"]*"|'[^']*')|PUBLIC\s+(?:"[^"]*"|'[^']*')\s+(?:"[^"]*"|'[^']*')))?""",
     re.DOTALL,
 )
 
@@ -33,6 +33,8 @@ def to_utf8(data: bytes) -> tuple[bytes, bytes | None]:
     >>> to_utf8('<?xml version="1.0" encoding="ISO-8859-1"?><a>\\xe9</a>'.encode("latin-1"))[0][-6:].decode()
     'é</a>'
     """
+    if data.startswith(codecs.BOM_UTF8):
+        return data[3:], b"UTF-8"  # the mark beats a declaration that says otherwise
     name = _encoding_of(data)
     if name is None:
         return data, None
@@ -61,21 +63,21 @@ def _encoding_of(data: bytes) -> str | None:
     return name
 
 
-def without_external_subset(data: bytes) -> tuple[bytes, int]:
-    """Blank the external identifier of a DOCTYPE; also say how many bytes its prolog has (0: no DOCTYPE).
+def without_external_subset(data: bytes) -> tuple[bytes, bool]:
+    """Blank the external identifier of a DOCTYPE; also say whether there is a DOCTYPE.
 
     Nothing is ever fetched, and an external identifier would let Expat skip undefined entities in silence.
     Blanks keep the line numbers.
 
     >>> without_external_subset(b'<!DOCTYPE a SYSTEM "x.dtd"><a/>')
-    (b'<!DOCTYPE a               ><a/>', 31)
+    (b'<!DOCTYPE a               ><a/>', True)
     """
     if b"<!DOCTYPE" not in data:
-        return data, 0
+        return data, False
     found = _DOCTYPE.match(data)
     if found is None:
-        return data, 0
+        return data, False
     if found[1]:
         start, end = found.span(1)
         data = data[:start] + re.sub(rb"[^\r\n]", b" ", found[1]) + data[end:]
-    return data, len(data)
+    return data, True

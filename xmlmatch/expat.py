@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
     from xmlmatch.handlers import Handlers
 
-CHUNK_BYTES: Final = 1 << 20
-# A document with a DOCTYPE is fed in small pieces until its root begins, so that an entity definition is
-# refused before much of what it defines can be expanded.
-PROLOG_CHUNK_BYTES: Final = 512
+FIRST_CHUNK_BYTES: Final = 1 << 20
+# A document with a DOCTYPE begins with small pieces, so that an entity definition is refused before much of what
+# it defines can be expanded. Each piece is twice the last: Expat scans an unfinished token again with every
+# piece, and equal pieces would make a long comment quadratic.
+CAREFUL_CHUNK_BYTES: Final = 512
+_MOST_CHUNK_BYTES: Final = 1 << 28
 
 
 class _CApi(ctypes.Structure):
@@ -79,12 +81,12 @@ def run(
     state_address: int,
     *,
     encoding: bytes | None,
-    careful_bytes: int,
+    careful: bool,
     refused: Callable[[], bool],
 ) -> None:
     """Parse ``data`` with ``handlers``; stop early once ``refused()``; raise ``DocumentError`` if ill formed.
 
-    The first ``careful_bytes`` go in small chunks.
+    ``careful``: begin with small pieces, for a document that has a DOCTYPE.
     """
     parser = _API.ParserCreate_MM(encoding, None, None)
     if not parser:
@@ -93,8 +95,8 @@ def run(
         _install(parser, handlers, state_address)
         base = ctypes.cast(c_char_p(data), c_void_p).value or 0
         at, total = 0, len(data)
+        step = CAREFUL_CHUNK_BYTES if careful else FIRST_CHUNK_BYTES
         while True:
-            step = PROLOG_CHUNK_BYTES if at < careful_bytes else CHUNK_BYTES
             length = min(step, total - at)
             final = at + length == total
             status = _API.Parse(parser, base + at, length, int(final))
@@ -102,9 +104,10 @@ def run(
                 return
             if status == 0:
                 raise _error(parser)
-            at += length
             if final:
                 return
+            at += length
+            step = min(2 * step, _MOST_CHUNK_BYTES)
     finally:
         _API.ParserFree(parser)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numba
+import numpy as np
 from numba import types
 
 from xmlmatch.pointers import address_at, bytes_at, int32_at, int64_at
@@ -49,8 +50,9 @@ from xmlmatch.pointers import address_at, bytes_at, int32_at, int64_at
     EXTRAS_AT,
     EXTRA_BYTES_AT,
     DECLARATIONS_AT,
+    SECRET,
     SLOTS,
-) = range(25)
+) = range(26)
 
 # Refusals.
 GROW, TOO_DEEP, ENTITY_DEFINED, ENTITY_USED = 1, 2, 3, 4
@@ -92,11 +94,14 @@ def _intern(state: Any, address: int, length: int, attribute: int) -> int:
     text, pool = bytes_at(address), bytes_at(state[NAME_BYTES_AT])
     names, table = int32_at(state[NAMES_AT]), int32_at(state[TABLE_AT])
     room = state[NAMES_CAPACITY]
-    h = 5381 + 7 * attribute
+    # The secret and the shift keep a hostile document from choosing names that collide.
+    mixed = np.uint64(state[SECRET]) + np.uint64(attribute)
     for i in range(length):
-        h = (h * 33 + numba.int64(text[i])) & 0x3FFFFFFF
+        mixed = (mixed ^ np.uint64(text[i])) * np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> np.uint64(32)
+    h = numba.int64(mixed & np.uint64(0x3FFFFFFF))
     mask = 2 * room - 1
-    slot = (h * 0x9E37 + (h >> 9)) & mask
+    slot = h & mask
     whole = length + attribute
     while table[slot] >= 0:
         name = int(table[slot])

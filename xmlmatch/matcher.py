@@ -16,7 +16,7 @@ from xmlmatch.nodesets import NodeSets
 from xmlmatch.pattern import Column, Pattern, Return
 from xmlmatch.scratch import Capacities
 from xmlmatch.set_algebra import BODIES, FULL, POOL, RESULTS, SETS, begin, match_bodies
-from xmlmatch.store import ANY_LABEL, Store
+from xmlmatch.store import ANY_LABEL, Store, grown
 from xmlmatch.values import read_numbers
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Matches:
     set_first: NDArray[np.int64] = field(repr=False)
     pool: NDArray[np.int32] = field(repr=False)
     document: Document = field(repr=False)
+    changes: int = field(repr=False)
+    """How many patterns had been added when it was made: a key reused since then names another pattern."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -82,6 +84,8 @@ class Matcher:
         self._bodies = Bodies()
         self._text: list[tuple[str, bytes] | None] = []
         self._free: list[int] = []
+        self._born = np.zeros(64, np.int64)  # by key: the number of the change that added its pattern
+        self._changes = 0
         self._capacities = Capacities()
         self._max_entries = max_entries
         self._lock = threading.Lock()
@@ -106,6 +110,9 @@ class Matcher:
                 self._text.append(None)
             self._bodies.add(key, self._store.add(pattern))
             self._text[key] = (pattern.text, _pack(pattern.selection))
+            self._changes += 1
+            self._born = grown(self._born, key + 1)
+            self._born[key] = self._changes
             return key
 
     def remove(self, key: int) -> None:
@@ -140,6 +147,7 @@ class Matcher:
             used = scratch.state.tolist()
             matched = scratch.matched[: used[BODIES]]
             keys, rank = self._bodies.keys_of(matched, len(self._text))
+            changes = self._changes
         return Matches(
             keys,
             rank,
@@ -148,12 +156,13 @@ class Matcher:
             scratch.set_first[: used[SETS] + 1],
             scratch.pool[: used[POOL]].copy(),
             document,
+            changes,
         )
 
     def node_sets(self, matches: Matches, key: int) -> NodeSets:
-        """Return the node sets of one pattern; ``KeyError`` if it does not match."""
+        """Return the node sets of one pattern; ``KeyError`` if it does not match or has been removed since."""
         i = int(np.searchsorted(matches.keys, key))
-        if i == len(matches.keys) or matches.keys[i] != key:
+        if i == len(matches.keys) or matches.keys[i] != key or self._born[key] > matches.changes:
             raise KeyError(key)
         return NodeSets(self.pattern(key), matches.document, matches.sets(i))
 

@@ -7,6 +7,7 @@ distinct pair of scope and name. A document without declarations and colons need
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numba
@@ -15,12 +16,21 @@ import numpy as np
 from xmlmatch.errors import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
 XML_URI: Final = "http://www.w3.org/XML/1998/namespace"
 XMLNS_URI: Final = "http://www.w3.org/2000/xmlns/"
+_PREDECLARED: Final = {"xml": XML_URI, "": ""}
+
+_START: Final = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
+    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+NAME_START: Final = f"[{_START}]"
+NCNAME: Final = re.compile(f"[{_START}][{_START}\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040]*")
+"""A name without a colon, as XML 1.0 (fifth edition) and Namespaces in XML spell it."""
 
 
 class Declaration(NamedTuple):
@@ -52,41 +62,57 @@ def check(declaration: Declaration) -> Declaration:
 
 
 class Scopes:
-    """The prefixes in scope at every element that declares some."""
+    """The prefixes in scope at every element that declares some, as a chain towards the root."""
 
     def __init__(self, declarations: Sequence[Declaration], parent: NDArray[np.int32]) -> None:
-        self._at: dict[int, dict[str, str]] = {-1: {"xml": XML_URI, "": ""}}
-        self.of_node = np.full(len(parent) + 1, -1, dtype=np.int32)  # the last entry stands for "no parent"
-        if declarations:
-            self._declare(declarations, parent)
-
-    def _declare(self, declarations: Sequence[Declaration], parent: NDArray[np.int32]) -> None:
-        own: dict[int, dict[str, str]] = {}
+        self._own: dict[int, dict[str, str]] = {}
         for element, prefix, uri in declarations:
-            own.setdefault(element, {})[prefix] = uri
-        scope, at = self.of_node, self._at
-        declares = np.zeros(len(parent), dtype=np.bool_)
-        declares[list(own)] = True
-        _inherit(scope, parent, declares)
-        for element, added in own.items():  # in document order: an ancestor comes first
-            at[element] = {**at[int(scope[parent[element]])], **added}
+            self._own.setdefault(element, {})[prefix] = uri
+        self._parent = parent
+        self._of_node = np.full(len(parent) + 1, -1, dtype=np.int32)  # the last entry: the root has no parent
+        if self._own:
+            declares = np.zeros(len(parent), dtype=np.bool_)
+            declares[list(self._own)] = True
+            _inherit(self._of_node, parent, declares)
 
-    def bindings(self, node: int) -> Mapping[str, str]:
+    @property
+    def of_node(self) -> NDArray[np.int32]:
+        """The nearest element that declares something, of each node; -1 for none."""
+        return self._of_node[:-1]
+
+    def bindings(self, node: int) -> dict[str, str]:
         """Map every prefix in scope at ``node`` to its URI."""
-        return self._at[int(self.of_node[node])]
+        found: dict[str, str] = {}
+        for scope in self._outwards(int(self._of_node[node])):
+            found = {**self._own[scope], **found}
+        return {**_PREDECLARED, **found}
+
+    def own(self, node: int) -> Mapping[str, str]:
+        """Map the prefixes that ``node`` itself declares."""
+        return self._own.get(node, {})
 
     def label(self, scope: int, name: str) -> str:
         """Resolve a name as written (``p:x``, ``@p:x``) in a scope."""
         attribute = name.startswith("@")
         prefix, colon, local = name.removeprefix("@").rpartition(":")
-        if colon and (not prefix or not local or ":" in prefix):
+        if colon and not (NCNAME.fullmatch(prefix) and NCNAME.fullmatch(local)):
             raise DocumentError(f"{name!r} is not a name with one prefix")
         if not prefix and attribute:
             return name
-        try:
-            return label_text(self._at[scope][prefix], local, attribute=attribute)
-        except KeyError:
-            raise DocumentError(f"the prefix {prefix!r} of {name!r} is not declared") from None
+        return label_text(self._uri(scope, prefix, name), local, attribute=attribute)
+
+    def _uri(self, scope: int, prefix: str, name: str) -> str:
+        for outer in self._outwards(scope):
+            if prefix in self._own[outer]:
+                return self._own[outer][prefix]
+        if prefix not in _PREDECLARED:
+            raise DocumentError(f"the prefix {prefix!r} of {name!r} is not declared")
+        return _PREDECLARED[prefix]
+
+    def _outwards(self, scope: int) -> Iterator[int]:
+        while scope >= 0:
+            yield scope
+            scope = int(self._of_node[self._parent[scope]])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -101,7 +127,7 @@ def resolve(
 ) -> tuple[NDArray[np.int32], list[str]]:
     """Return each node's label id and the labels, resolving every distinct (scope, name) once."""
     # An attribute shares its element's scope, which is what _inherit gave it.
-    pairs = scopes.of_node[:-1].astype(np.int64) * len(names) + name
+    pairs = scopes.of_node.astype(np.int64) * len(names) + name
     distinct, position = np.unique(pairs, return_inverse=True)
     ids: dict[str, int] = {}
     label_of = np.empty(len(distinct), dtype=np.int32)

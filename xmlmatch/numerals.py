@@ -102,6 +102,6 @@ def _exponent(chars: Any, at: int, end: int) -> tuple[int, bool]:
     while at < end:
         if not 48 <= chars[at] <= 57:
             return 0, False
-        power = min(power * 10 + (chars[at] - 48), 1_000_000)
+        power = min(power * 10 + numba.int64(chars[at] - 48), 1 << 40)  # beyond any number of digits
         at += 1
     return sign * power, True

@@ -84,9 +84,11 @@ class Pattern:
 
         Raises ``PatternError`` with the column, what was found there and what is supported.
         """
-        from xmlmatch.pattern_parser import parse
+        from xmlmatch.pattern_parser import check_length, parse
 
-        return canonical(*parse(text, namespaces or {}))
+        pattern = canonical(*parse(text, namespaces or {}))
+        check_length(pattern.text, text)
+        return pattern
 
     @cached_property
     def text(self) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from xmlmatch.errors import PatternError
-from xmlmatch.namespaces import XML_URI, label_text
+from xmlmatch.namespaces import NAME_START, NCNAME, XML_URI, label_text
 from xmlmatch.numerals import NUMERAL
 from xmlmatch.pattern import ANY, Axis, Column, PatternNode, Return
 from xmlmatch.predicates import Operator, Predicate
@@ -29,16 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_TEXT: Final = 100_000
-MAX_NESTING: Final = 100
+MAX_NODES: Final = 4096
+# From the root to a leaf. Brackets never nest deeper, in no spelling of the pattern, so this bounds recursion too.
+MAX_DEPTH: Final = 100
 # Whether a refused text is XPath at all is only looked up for texts of a size people write.
 _MAX_CLASSIFIED: Final = 1_000
 
-_START = (
-    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NAME: Final = re.compile(f"[{_START}][{_START}\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040]*")
-_BRACED: Final = re.compile(r"Q\{([^{}]*)\}(?=[" + _START + r"])")
+_NAME: Final = NCNAME
+_BRACED: Final = re.compile(rf"Q\{{([^{{}}]*)\}}(?={NAME_START})")
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _OPERATOR: Final = re.compile(r"!=|<=|>=|=|<|>")
 _STRING: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -65,12 +63,24 @@ def parse(text: str, namespaces: Mapping[str, str]) -> tuple[list[PatternNode], 
     return _Parser(text, namespaces).pattern()
 
 
+def check_length(canonical: str, text: str) -> None:
+    """Refuse a pattern whose canonical text (URIs written out) could not be read back."""
+    if len(canonical) > MAX_TEXT:
+        raise PatternError(
+            "the canonical form of the pattern is too long",
+            text=text,
+            column=1,
+            found=f"{len(canonical):,} characters",
+            supported=f"up to {MAX_TEXT:,} characters",
+        )
+
+
 class _Parser:
     def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
         self.text = text
         self.namespaces = {"xml": XML_URI, **namespaces}
         self.at = 0
-        self.nesting = 0
+        self.depth: list[int] = []
         self.nodes: list[_Node] = []
         self.selection: list[Column] = []
 
@@ -80,6 +90,9 @@ class _Parser:
         if len(self.text) > MAX_TEXT:
             self.at = MAX_TEXT
             self.refuse("the pattern is too long", f"up to {MAX_TEXT:,} characters", ours=True)
+        if lone := re.search("[\ud800-\udfff]", self.text):
+            self.at = lone.start()
+            self.refuse("a lone surrogate is no character", "text that UTF-8 can write", ours=True)
         self.space()
         if not self.text.startswith("/", self.at):
             self.refuse("a pattern starts at the document", "a path that begins with / or //")
@@ -113,7 +126,13 @@ class _Parser:
     def node(self, axis: Axis, parent: int) -> int:
         label = self.label()
         index = len(self.nodes)
+        depth = self.depth[parent] + 1 if parent >= 0 else 1
+        if depth > MAX_DEPTH or index == MAX_NODES:
+            self.refuse(
+                "the pattern is too large", f"{MAX_NODES:,} nodes, {MAX_DEPTH} from the root to a leaf", ours=True
+            )
         self.nodes.append(_Node(label, axis, parent))
+        self.depth.append(depth)
         while True:
             self.space()
             if self.text.startswith("{", self.at):
@@ -200,18 +219,14 @@ class _Parser:
                 self.refuse("the braces are not closed", ", or }", ours=True)
 
     def predicate(self, index: int) -> None:
-        if self.nesting == MAX_NESTING:
-            self.refuse("predicates are nested too deeply", f"up to {MAX_NESTING} levels")
-        self.nesting += 1
         self.at += 1
         while True:
             self.condition(index)
             self.space()
             if self.take("]"):
-                break
+                return
             if not self.word("and"):
                 self.refuse("the predicate goes on with something else", f"] or and; {CONDITION}")
-        self.nesting -= 1
 
     def condition(self, index: int) -> None:
         self.space()
@@ -311,14 +326,16 @@ class _Parser:
 
 def _standing(text: str, namespaces: Mapping[str, str]) -> str:
     """Tell "valid XPath, not supported here" from "not XPath", with our braces left out."""
-    if len(text) > _MAX_CLASSIFIED or text.count("[") + text.count("(") > MAX_NESTING:
+    if len(text) > _MAX_CLASSIFIED or text.count("[") + text.count("(") > MAX_DEPTH:
         return "too long to say whether it is XPath"
     from elementpath import ElementPathError, XPath2Parser
+    from elementpath.tdop import Parser
 
     plain = re.sub(r"\{[^{}]*\}", lambda found: " " * len(found[0]), _BRACED.sub("", text))
     prefixes = dict.fromkeys(re.findall(rf"({_NAME.pattern}):(?!:)", plain), "urn:any")
     try:
-        XPath2Parser(namespaces={**prefixes, **namespaces}, compatibility_mode=True).parse(plain)
+        # The base class only parses; XPath2Parser.parse would also evaluate constants, for ever if need be.
+        Parser.parse(XPath2Parser(namespaces={**prefixes, **namespaces}, compatibility_mode=True), plain)
     except (ElementPathError, ValueError, TypeError, OverflowError, RecursionError):
         return "not XPath"
     return "valid XPath, not supported here"

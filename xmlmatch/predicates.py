@@ -92,7 +92,7 @@ def representatives(predicates: Iterable[Predicate]) -> list[str]:
     for n in numbers:
         values += _spellings(n, set(strings))
     if numbers:
-        between = [a + (b - a) / 2 for a, b in pairwise(numbers)]
+        between = [a / 2 + b / 2 if a < 0 < b else a + (b - a) / 2 for a, b in pairwise(numbers)]
         ends = [_below(numbers[0]), _above(numbers[-1])]
         values += [v for p in ends + between for v in _spellings(p, set(strings))[:1] if p not in numbers]
     return [*values, _no_number(strings)]

@@ -46,7 +46,7 @@ def subtree(document: Document, node: int) -> bytes:
 
 def _inherited_declarations(document: Document, node: int) -> bytes:
     """Spell the declarations in scope at ``node`` that its own tag does not carry."""
-    own = {d.prefix for d in document.declarations if d.element == node}
+    own = document.scopes.own(node)
     words = []
     for prefix, uri in sorted(document.scopes.bindings(node).items()):
         if uri and prefix != "xml" and prefix not in own:
