@@ -140,9 +140,7 @@ class Drawn:
 def _conditions(values):
     plain = [value for value in values if not ("'" in value and '"' in value)]
     quoted = st.tuples(st.sampled_from(("=", "!=")), st.sampled_from(plain).map(_quoted))
-    unquoted = st.tuples(
-        st.sampled_from(("=", "!=", "<", "<=", ">", ">=")), st.sampled_from(_NUMERIC_CONSTANTS)
-    )
+    unquoted = st.tuples(st.sampled_from(("=", "!=", "<", "<=", ">", ">=")), st.sampled_from(_NUMERIC_CONSTANTS))
     return st.lists(st.one_of(quoted, unquoted), max_size=2)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _FIRST_NAMES: Final = 512  # a power of two
 _SECRET: Final = int.from_bytes(os.urandom(7))
 _KEPT_BYTES: Final = 1 << 20
+_MOST_MADE_CHARS: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,20 @@ class LabelIndex:
     order: NDArray[np.int32]
     first: NDArray[np.int32]
     elements: NDArray[np.int32]
+
+
+class _Texts(dict[int, str]):
+    """Strings already made for a document: many patterns ask for the same nodes. Emptied when it grows large."""
+
+    chars = 0
+
+    def keep(self, key: int, text: str) -> str:
+        self.chars += len(text)
+        if self.chars > _MOST_MADE_CHARS:
+            self.clear()
+            self.chars = len(text)
+        self[key] = text
+        return text
 
 
 @dataclass(frozen=True)
@@ -144,15 +159,25 @@ class Document:
 
     def val(self, node: int) -> str:
         """Return the XPath string value of a node."""
+        return self._made.get(2 * node) or self._made.keep(2 * node, self._val(node))
+
+    def cont(self, node: int) -> str:
+        """Serialise the element ``node`` as XML that stands alone, namespaces in scope included."""
+        return self._made.get(2 * node + 1) or self._made.keep(2 * node + 1, self._cont(node))
+
+    def _val(self, node: int) -> str:
         start, end = self.nodes[handlers.START, node], self.nodes[handlers.END, node]
         raw: bytes = self.chars[start:end].tobytes()
         return raw.decode()
 
-    def cont(self, node: int) -> str:
-        """Serialise the element ``node`` as XML that stands alone, namespaces in scope included."""
+    def _cont(self, node: int) -> str:
         if self.label_of(node).startswith("@"):
             raise ValueError("an attribute has no content; ask for its val")
         return serialize.subtree(self, node).decode()
+
+    @cached_property
+    def _made(self) -> _Texts:
+        return _Texts()
 
     def node_id(self, node: int) -> NodeId:
         """Return the structural ID of a node."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Value: TypeAlias = str | NodeId
 
 DEFAULT_ROW_LIMIT: Final = 1_000_000
-_MAX_CACHED_CHARS: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,6 @@ class NodeSets:
         >>> list(match(Pattern.parse("/a[c/@x{val}]/b{val}"), document).rows())
         [('3', '1'), ('3', '2')]
         """
-        values = _Values(self.document)
         place = {node: i for i, node in enumerate(self.pattern.returning)}
         columns = [(place[node], what) for node, what in self.pattern.selection]
         left = limit
@@ -60,7 +58,7 @@ class NodeSets:
                 if left == 0:
                     raise RowLimitError(limit)
                 left -= 1
-                yield tuple(values.get(row[i], what) for i, what in columns)
+                yield tuple(_value(self.document, row[i], what) for i, what in columns)
 
     def count(self, limit: int = DEFAULT_ROW_LIMIT) -> int:
         """Count the rows without making them; raise ``RowLimitError`` beyond ``limit``."""
@@ -72,33 +70,13 @@ class NodeSets:
         return total
 
 
-class _Values:
-    """Makes a value once per node, however many rows show it, while memory allows."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._made: dict[tuple[int, Return], Value] = {}
-        self._chars = 0
-
-    def get(self, node: int, what: Return) -> Value:
-        key = (node, what)
-        found = self._made.get(key)
-        if found is None:
-            found = self._make(node, what)
-            self._chars += len(found)
-            if self._chars > _MAX_CACHED_CHARS:
-                self._made.clear()
-                self._chars = len(found)
-            self._made[key] = found
-        return found
-
-    def _make(self, node: int, what: Return) -> Value:
-        match what:
-            case Return.VAL:
-                return self._document.val(node)
-            case Return.CONT:
-                return self._document.cont(node)
-            case Return.ID:
-                return self._document.node_id(node)
-            case _:
-                assert_never(what)
+def _value(document: Document, node: int, what: Return) -> Value:
+    match what:
+        case Return.VAL:
+            return document.val(node)
+        case Return.CONT:
+            return document.cont(node)
+        case Return.ID:
+            return document.node_id(node)
+        case _:
+            assert_never(what)
