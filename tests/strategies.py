@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
+from tests.oracles.documents import numbered
+from tests.oracles.numbers import to_number
 from xmlmatch import Axis, Column, Operator, Pattern, PatternNode, Predicate, Return
 
 NUMBERS = (" 40 ", "40", "4e1", "4E+1", "-0", "0", ".5", "5.", "1e400", "-1", "1e-400", "\t5\n", "10")
@@ -76,7 +78,8 @@ def document_texts(values=VALUES, max_elements=9):
         before=_texts(values),
         text=_texts(values),
     )
-    return st.lists(element, min_size=1, max_size=max_elements).map(_written)
+    sizes = st.sampled_from(range(1, max_elements + 1))
+    return sizes.flatmap(lambda n: st.lists(element, min_size=n, max_size=n)).map(_written)
 
 
 def documents(values=VALUES, max_elements=9):
@@ -137,11 +140,16 @@ class Drawn:
         return Pattern.parse(self.text, NAMESPACES)
 
 
+def _conditions_of(values):
+    """List (operator, constant) pairs: a string by = and !=, a number by all."""
+    strings = [_quoted(value) for value in values if not ("'" in value and '"' in value)]
+    return [(operator, string) for operator in ("=", "!=") for string in strings] + [
+        (operator, number) for operator in ("=", "!=", "<", "<=", ">", ">=") for number in _NUMERIC_CONSTANTS
+    ]
+
+
 def _conditions(values):
-    plain = [value for value in values if not ("'" in value and '"' in value)]
-    quoted = st.tuples(st.sampled_from(("=", "!=")), st.sampled_from(plain).map(_quoted))
-    unquoted = st.tuples(st.sampled_from(("=", "!=", "<", "<=", ">", ">=")), st.sampled_from(_NUMERIC_CONSTANTS))
-    return st.lists(st.one_of(quoted, unquoted), max_size=2)
+    return st.lists(st.sampled_from(_conditions_of(values)), max_size=2)
 
 
 def _quoted(value):
@@ -172,11 +180,6 @@ def drawn_patterns(values=VALUES, max_nodes=5):
 def patterns(values=VALUES, max_nodes=5):
     """Draw patterns as ``Pattern.parse`` makes them."""
     return drawn_patterns(values, max_nodes).map(lambda drawn: drawn.pattern)
-
-
-def single_return_patterns(values=VALUES, max_nodes=5):
-    """Draw patterns of which one node returns."""
-    return drawn_patterns(values, max_nodes).map(lambda drawn: _first_return_only(drawn).pattern)
 
 
 def _first_return_only(drawn):
@@ -276,3 +279,110 @@ def _label(text):
 def _predicate(operator, constant):
     value = constant[1:-1] if constant[0] in "'\"" else float(constant) + 0.0
     return Predicate(Operator(operator), value)
+
+
+# --- a document with a pattern that probably matches it -----------------------------------------------------
+
+
+@dataclass
+class _Gene:
+    """Choices from which one step is made; numbers are taken modulo what there is to choose from."""
+
+    parent: int
+    target: int
+    descendant: bool
+    label: int
+    truths: list
+    false: list
+    returns: list
+    inline: bool
+    late: bool
+    spaced: bool
+
+
+def cases(values=VALUES, max_elements=8, max_nodes=5):
+    """Draw (text of a document, ``Drawn``): the steps follow nodes of the document, with some faults."""
+    genes = st.builds(
+        _Gene,
+        parent=st.integers(0, 11),
+        target=st.integers(0, 59),
+        descendant=st.booleans(),
+        label=st.integers(0, 15),
+        truths=st.lists(st.integers(0, 7), max_size=2),
+        false=st.one_of(*[st.just([])] * 7, _conditions(values)),
+        returns=_RETURNS,
+        inline=st.booleans(),
+        late=st.booleans(),
+        spaced=st.booleans(),
+    )
+    texts = document_texts(values, max_elements)
+    sizes = st.sampled_from(range(1, max_nodes + 1))
+    return st.tuples(texts, sizes.flatmap(lambda n: st.lists(genes, min_size=n, max_size=n))).map(_grown)
+
+
+def single_return_cases(values=VALUES, max_elements=8, max_nodes=5):
+    """Draw (text of a document, pattern of which one node returns)."""
+    drawn = cases(values, max_elements, max_nodes)
+    return drawn.map(lambda case: (case[0], _first_return_only(case[1]).pattern))
+
+
+def _grown(pair):
+    text, genes = pair
+    nodes = numbered(text)
+    steps, targets = [], []
+    for gene in genes:
+        able = [i for i, target in enumerate(targets) if nodes[target].size]
+        if steps and not able:
+            break
+        above = able[gene.parent % len(able)] if steps else -1
+        target, axis = _target(gene, nodes, targets[above] if steps else -1)
+        label = _spelled(gene.label, nodes[target])
+        conditions = [truth for k in gene.truths if (truth := _truth(k, nodes[target].value))] + gene.false
+        steps.append(
+            Step(above, axis, label, conditions, list(gene.returns), gene.inline, gene.late, gene.spaced)
+        )
+        targets.append(target)
+    return text, _drawn(steps)
+
+
+def _target(gene, nodes, above):
+    """Choose a node below ``above`` (-1: anywhere) and the axis that leads to it."""
+    if above < 0:
+        inner = [pre for pre, node in enumerate(nodes) if node.size] if gene.target % 7 else []
+        inner = inner or range(len(nodes))
+        target = inner[gene.target % len(inner)]
+        return target, Axis.CHILD if target == 0 and not gene.descendant else Axis.DESCENDANT
+    below = range(above + 1, above + nodes[above].size + 1)
+    if gene.descendant:
+        return below[gene.target % len(below)], Axis.DESCENDANT
+    children = [pre for pre in below if nodes[pre].parent == above]
+    return children[gene.target % len(children)], Axis.CHILD
+
+
+def _spelled(choice, node):
+    """Spell a node's label in one of its ways; sometimes as ``*``, seldom wrongly."""
+    if choice == 15:
+        return _ELEMENT_LABELS[node.size % len(_ELEMENT_LABELS)]
+    if choice > 10 and node.is_element:
+        return "*"
+    at, name = ("", node.label) if node.is_element else ("@", node.label[1:])
+    if not name.startswith("{"):
+        return at + name
+    uri, local = name[1:].split("}")
+    prefixes = [prefix for prefix, known in NAMESPACES.items() if known == uri]
+    return f"{at}{prefixes[choice % len(prefixes)]}:{local}" if choice % 3 and prefixes else f"{at}Q{name}"
+
+
+def _truth(choice, value):
+    """Make a condition that the value satisfies, or None."""
+    if choice < 2 and not ("'" in value and '"' in value):
+        return "=", _quoted(value)
+    if choice == 2:
+        return "!=", "'other'"
+    number = to_number(value)
+    if number != number:
+        return ("!=", "40") if choice == 3 else None
+    if abs(number) > 1e300:
+        return (">" if number > 0 else "<"), "5"
+    plain = repr(number)
+    return {3: (">=", plain), 4: ("<=", plain), 5: ("=", plain), 6: ("!=", "7"), 7: ("<", "1e301")}.get(choice)

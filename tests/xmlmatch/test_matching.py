@@ -13,11 +13,8 @@ from tests.oracles.documents import canonical_subtree, canonical_xml, numbered
 from tests.oracles.xpath import Saxon, lxml_agrees, lxml_numbers, saxon_agrees
 from tests.strategies import (
     PLAIN_VALUES,
-    document_texts,
-    documents,
-    drawn_patterns,
-    patterns,
-    single_return_patterns,
+    cases,
+    single_return_cases,
 )
 from xmlmatch import Document, NodeId, Pattern, Return, match
 
@@ -33,22 +30,25 @@ SHAPE = Shape(
 
 
 @settings(max_examples=400)
-@given(documents(), patterns())
-def test_match_gives_the_node_sets_and_rows_of_all_embeddings(data, pattern):
-    assert differences(pattern, Document.parse(data), numbered(data)) == []
+@given(cases())
+def test_match_gives_the_node_sets_and_rows_of_all_embeddings(case):
+    text, drawn = case
+    assert differences(drawn.pattern, Document.parse(text.encode()), numbered(text)) == []
 
 
 @settings(max_examples=200)
-@given(documents(), drawn_patterns())
-def test_rows_are_those_of_the_text_as_written_whatever_its_canonical_form(data, drawn):
-    found = plain_rows(match(drawn.pattern, Document.parse(data)))
-    assert found == embeddings.rows(drawn.raw, numbered(data))
+@given(cases())
+def test_rows_are_those_of_the_text_as_written_whatever_its_canonical_form(case):
+    text, drawn = case
+    found = plain_rows(match(drawn.pattern, Document.parse(text.encode())))
+    assert found == embeddings.rows(drawn.raw, numbered(text))
 
 
 @settings(max_examples=150)
-@given(documents(), drawn_patterns())
-def test_columns_hold_value_content_and_id_of_their_nodes_in_the_order_of_the_text(data, drawn):
-    nodes = numbered(data)
+@given(cases())
+def test_columns_hold_value_content_and_id_of_their_nodes_in_the_order_of_the_text(case):
+    text, drawn = case
+    nodes = numbered(text)
     order = list(dict.fromkeys(column.node for column in drawn.raw.selection))
     expected = [
         tuple(_value(nodes, row[order.index(node)], what) for node, what in drawn.raw.selection)
@@ -57,7 +57,7 @@ def test_columns_hold_value_content_and_id_of_their_nodes_in_the_order_of_the_te
     whats = [what for _, what in drawn.raw.selection]
     found = [
         tuple(canonical_xml(v) if what is Return.CONT else v for v, what in zip(row, whats, strict=True))
-        for row in match(drawn.pattern, Document.parse(data)).rows()
+        for row in match(drawn.pattern, Document.parse(text.encode())).rows()
     ]
     assert found == expected
 
@@ -72,11 +72,12 @@ def _value(nodes, pre, what):
 
 
 @settings(max_examples=250)
-@given(documents(PLAIN_VALUES), single_return_patterns(PLAIN_VALUES))
-def test_one_returning_node_is_what_lxml_selects(data, pattern):
-    nodes = numbered(data)
+@given(single_return_cases(PLAIN_VALUES))
+def test_one_returning_node_is_what_lxml_selects(case):
+    text, pattern = case
+    nodes = numbered(text)
     assume(all(lxml_agrees(node.value) for node in nodes))
-    found = [pre for (pre,) in plain_rows(match(pattern, Document.parse(data)))]
+    found = [pre for (pre,) in plain_rows(match(pattern, Document.parse(text.encode())))]
     assert found == lxml_numbers(pattern, nodes)
 
 
@@ -86,8 +87,9 @@ def saxon():
 
 
 @settings(max_examples=200)
-@given(text=document_texts(PLAIN_VALUES), pattern=patterns(PLAIN_VALUES))
-def test_several_returning_nodes_are_what_saxon_enumerates(saxon, text, pattern):
+@given(case=cases(PLAIN_VALUES))
+def test_several_returning_nodes_are_what_saxon_enumerates(saxon, case):
+    text, pattern = case[0], case[1].pattern
     nodes = numbered(text)
     assume(all(saxon_agrees(node.value) for node in nodes))
     found = plain_rows(match(pattern, Document.parse(text.encode())))
