@@ -181,19 +181,19 @@ class Matcher:
         """Map the store's labels to the document's (-1: absent), and read the numbers predicates ask about."""
         labels = self._store.labels
         label_here = np.full(len(labels) + 1, -1, np.int32)
-        for i, label in enumerate(document.labels):
-            known = labels.find(label)
+        for i, known in enumerate(labels.find_all(document.labels)):
             if known is not None:
                 label_here[known] = i
         wanted = self._store.numeric_labels
-        numbers = np.empty(len(document) if wanted else 0)
-        index = document.index
-        if ANY_LABEL in wanted:
-            read_numbers(document, index.elements, numbers)
-        for number in wanted:
-            here = int(label_here[number])
-            if number != ANY_LABEL and here >= 0:
-                read_numbers(document, index.order[index.first[here] : index.first[here + 1]], numbers)
+        if not wanted:
+            return label_here, np.empty(0)
+        index, numbers = document.index, np.empty(len(document))
+        asked = [index.elements] if ANY_LABEL in wanted else []
+        for here in label_here[[label for label in wanted if label != ANY_LABEL]].tolist():
+            if here >= 0:
+                asked.append(index.order[index.first[here] : index.first[here + 1]])
+        if asked:
+            read_numbers(document, np.concatenate(asked), numbers)
         return label_here, numbers
 
 

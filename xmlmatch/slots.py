@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Key = TypeVar("Key")
 
@@ -27,9 +30,9 @@ class Slots(Generic[Key]):
         """How many keys are in use."""
         return len(self._slot_of)
 
-    def find(self, key: Key) -> int | None:
-        """Return the number of a key in use, or None."""
-        return self._slot_of.get(key)
+    def find_all(self, keys: Iterable[Key]) -> list[int | None]:
+        """Return, for each key, its number or None."""
+        return list(map(self._slot_of.get, keys))
 
     def acquire(self, key: Key) -> tuple[int, bool]:
         """Count one more use of ``key``; return its number and whether it is new."""

@@ -13,8 +13,8 @@ def test_one_pattern_prints_a_json_object_per_row_in_column_order(run, news):
     result = run("match", "//item[author{val}]/headline{cont,id}", news)
     assert result.status == 0
     assert result.lines[0] == (
-        '{"document": "%s", "row": {"author.val": "A", "headline.cont": '
-        '"<headline>Up &amp; <b>away</b></headline>", "headline.id": [6, 1, 2]}}' % news
+        f'{{"document": "{news}", "row": {{"author.val": "A", "headline.cont": '
+        '"<headline>Up &amp; <b>away</b></headline>", "headline.id": [6, 1, 2]}}'
     )
     assert [record["row"]["author.val"] for record in records(result)] == ["A", "B"]
 

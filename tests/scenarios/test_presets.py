@@ -71,7 +71,7 @@ def test_each_knob_turns_what_it_names(knob, holds):
 
 
 def test_a_shape_that_allows_too_few_patterns_says_so():
-    with pytest.raises(ValueError, match="only .* different patterns"):
+    with pytest.raises(ValueError, match=r"only .* different patterns"):
         list(unique_patterns(random.Random(1), Shape(sizes=(1,), labels=frozenset(["site"])), 100))
 
 
