@@ -189,9 +189,8 @@ class Matcher:
             return label_here, np.empty(0)
         index, numbers = document.index, np.empty(len(document))
         asked = [index.elements] if ANY_LABEL in wanted else []
-        for here in label_here[[label for label in wanted if label != ANY_LABEL]].tolist():
-            if here >= 0:
-                asked.append(index.order[index.first[here] : index.first[here + 1]])
+        present = label_here[[label for label in wanted if label != ANY_LABEL]].tolist()
+        asked += [index.order[index.first[here] : index.first[here + 1]] for here in present if here >= 0]
         if asked:
             read_numbers(document, np.concatenate(asked), numbers)
         return label_here, numbers
