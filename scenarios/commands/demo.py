@@ -109,13 +109,18 @@ def _match(matcher: Matcher, documents: list[Document]) -> tuple[list[Line], int
 
 
 def _show(lines: list[Line], documents: int, subscriptions: int, deliveries: int, cpu_s: float) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     console = Console(file=sys.stdout, highlight=False)
-    table = Table(title="Six of the subscriptions, matched against the stream", title_justify="left")
-    for heading in ("subscriber", "pattern", "documents", "rows", "for example"):
-        table.add_column(heading, justify="right" if heading in ("documents", "rows") else "left", overflow="fold")
+    title = "Six of the subscriptions, matched against the stream"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, row_styles=("", "dim"))
+    table.add_column("subscriber", max_width=14)
+    table.add_column("pattern", overflow="fold", ratio=1)
+    table.add_column("docs", justify="right")
+    table.add_column("rows", justify="right")
+    table.add_column("for example", overflow="fold", max_width=20)
     for line in lines:
         table.add_row(line.subscriber, line.pattern, str(line.documents), str(line.rows), line.example)
     console.print(table, markup=False)
