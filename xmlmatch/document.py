@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 from xmlmatch import expat, handlers, namespaces, serialize
-from xmlmatch.encodings import to_utf8, without_external_subset
+from xmlmatch.encodings import ENTITIES_DEFINED, to_utf8, without_external_subset
 from xmlmatch.errors import DocumentError
 from xmlmatch.namespaces import Declaration, Scopes
 
@@ -38,6 +38,8 @@ _FIRST_NAMES: Final = 512  # a power of two
 _SECRET: Final = int.from_bytes(os.urandom(7))
 _KEPT_BYTES: Final = 1 << 20
 _MOST_MADE_CHARS: Final = 1 << 22
+_MOST_DEFAULTED: Final = 4
+"""How many times larger than its bytes a document may become by defaulted attributes, beyond the first MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +288,7 @@ def _parse(data: bytes, limits: Limits) -> Document:
         if refusal != handlers.GROW:
             break
         # Only many names, or attributes defaulted by an internal subset, outgrow the first estimate.
-        nodes, size, names = _grown(buffers, nodes, size, names, limits)
+        nodes, size, names = _grown(buffers, len(data), nodes, size, names, limits)
     if refusal:
         raise DocumentError(_REASONS[refusal].format(limits=limits))
     if buffers.count(handlers.NODES) > limits.max_nodes:
@@ -298,12 +300,14 @@ def _parse(data: bytes, limits: Limits) -> Document:
 
 _REASONS: Final = {
     handlers.TOO_DEEP: "elements are nested deeper than {limits.max_depth}",
-    handlers.ENTITY_DEFINED: "the document defines entities; entities are refused, write the text itself",
+    handlers.ENTITY_DEFINED: ENTITIES_DEFINED,
     handlers.ENTITY_USED: "the document uses an entity that XML does not predefine; write the text itself",
 }
 
 
-def _grown(buffers: _Buffers, nodes: int, size: int, names: int, limits: Limits) -> tuple[int, int, int]:
+def _grown(
+    buffers: _Buffers, length: int, nodes: int, size: int, names: int, limits: Limits
+) -> tuple[int, int, int]:
     """Ask for larger buffers after ``GROW``, or refuse at the limits."""
     if buffers.count(handlers.NAMES) == buffers.names.shape[1]:
         if names >= limits.max_names:
@@ -311,7 +315,7 @@ def _grown(buffers: _Buffers, nodes: int, size: int, names: int, limits: Limits)
         return nodes, size, names * 16
     if buffers.count(handlers.NODES) > limits.max_nodes:
         raise DocumentError(f"the document has more than {limits.max_nodes:,} nodes")
-    if size >= 2 * limits.max_bytes:
+    if size >= min(_MOST_DEFAULTED * length + (1 << 20), 2 * limits.max_bytes):
         raise DocumentError("attributes defaulted by the internal subset multiply the document's size")
     return min(nodes * 4, limits.max_nodes + 1), min(size * 4, 2 * limits.max_bytes), names
 

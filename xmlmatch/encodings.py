@@ -23,6 +23,12 @@ _DOCTYPE: Final = re.compile(
     rb"""(\s+(?:SYSTEM\s+(?:"[^"]*"|'[^']*')|PUBLIC\s+(?:"[^"]*"|'[^']*')\s+(?:"[^"]*"|'[^']*')))?""",
     re.DOTALL,
 )
+# What may stand in an internal subset before an entity is defined.
+_NO_ENTITY: Final = re.compile(
+    rb"""\s*\[(?:(?><!--.*?-->)|(?><\?.*?\?>)|"[^"]*"|'[^']*'|[^"'<\]]++|<(?!!--|\?|!ENTITY))*+(<!ENTITY)?""",
+    re.DOTALL,
+)
+ENTITIES_DEFINED: Final = "the document defines entities; entities are refused, write the text itself"
 
 
 def to_utf8(data: bytes) -> tuple[bytes, bytes | None]:
@@ -67,7 +73,8 @@ def without_external_subset(data: bytes) -> tuple[bytes, bool]:
     """Blank the external identifier of a DOCTYPE; also say whether there is a DOCTYPE.
 
     Nothing is ever fetched, and an external identifier would let Expat skip undefined entities in silence.
-    Blanks keep the line numbers.
+    Blanks keep the line numbers. An internal subset that defines entities is refused here, before Expat could
+    expand any of them.
 
     >>> without_external_subset(b'<!DOCTYPE a SYSTEM "x.dtd"><a/>')
     (b'<!DOCTYPE a               ><a/>', True)
@@ -77,6 +84,9 @@ def without_external_subset(data: bytes) -> tuple[bytes, bool]:
     found = _DOCTYPE.match(data)
     if found is None:
         return data, False
+    subset = _NO_ENTITY.match(data, found.end())
+    if subset is not None and subset[1]:
+        raise DocumentError(ENTITIES_DEFINED)
     if found[1]:
         start, end = found.span(1)
         data = data[:start] + re.sub(rb"[^\r\n]", b" ", found[1]) + data[end:]

@@ -312,9 +312,9 @@ class _Parser:
     def refuse(self, reason: str, supported: str, *, ours: bool = False) -> NoReturn:
         """Raise the error; ``ours``: the fault lies in what we add to XPath, so XPath has no say."""
         token = _FOUND.match(self.text, self.at)
-        found = (
-            repr(token[0][:30]) if token else "the end of the pattern" if self.at >= len(self.text) else "a space"
-        )
+        found = repr(token[0][:30] if token else self.text[self.at : self.at + 1])
+        if self.at >= len(self.text):
+            found = "the end of the pattern"
         raise PatternError(
             reason if ours else f"{reason} ({_standing(self.text, self.namespaces)})",
             text=self.text,
@@ -328,6 +328,8 @@ def _standing(text: str, namespaces: Mapping[str, str]) -> str:
     """Tell "valid XPath, not supported here" from "not XPath", with our braces left out."""
     if len(text) > _MAX_CLASSIFIED or text.count("[") + text.count("(") > MAX_DEPTH:
         return "too long to say whether it is XPath"
+    if re.search(r"[^\S \t\r\n]", _STRING.sub("", text)):
+        return "not XPath"  # elementpath takes other spaces for white space
     from elementpath import ElementPathError, XPath2Parser
     from elementpath.tdop import Parser
 

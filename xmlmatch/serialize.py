@@ -35,6 +35,11 @@ _EMPTY_TAG: Final = np.frombuffer(b"/>", np.uint8)
 _IS: Final = np.frombuffer(b'="', np.uint8)
 
 
+_ESCAPED: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
+
+
 def subtree(document: Document, node: int) -> bytes:
     """Serialise the element ``node`` with everything below it."""
     inherited = np.frombuffer(_inherited_declarations(document, node), np.uint8)
@@ -50,7 +55,7 @@ def _inherited_declarations(document: Document, node: int) -> bytes:
     words = []
     for prefix, uri in sorted(document.scopes.bindings(node).items()):
         if uri and prefix != "xml" and prefix not in own:
-            value = uri.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+            value = uri.translate(_ESCAPED)
             words.append(f' xmlns{":" if prefix else ""}{prefix}="{value}"')
     return "".join(words).encode()
 
