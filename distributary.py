@@ -12,19 +12,24 @@ if TYPE_CHECKING:
     from xmlmatch import (
         Document,
         DocumentError,
+        Limits,
         Matcher,
         Matches,
+        MatchLimitError,
         NodeId,
         NodeSets,
         Pattern,
         PatternError,
         RowLimitError,
+        XmlMatchError,
         match,
     )
 
 __all__ = [
     "Document",
     "DocumentError",
+    "Limits",
+    "MatchLimitError",
     "Matcher",
     "Matches",
     "NodeId",
@@ -32,6 +37,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "RowLimitError",
+    "XmlMatchError",
     "match",
 ]
 

@@ -200,9 +200,11 @@ def show(figures):
         "patterns", "shared as", "match", "in all", "rows", "lxml loop", "ratio", "matching",
     ):  # fmt: skip
         table.add_column(heading, justify="right")
-    for n, f in [*figures["patterns"].items(), *figures["wan"].items()]:
+    rows = [(f"{int(n):,}", f) for n, f in figures["patterns"].items()]
+    rows += [(f"{int(n):,} wan", f) for n, f in figures["wan"].items()]
+    for name, f in rows:
         table.add_row(
-            f"{int(n):,}" + (" wan" if f is figures["wan"].get(n) else ""), f"{f['sub_patterns']:,}", f"{f['match_ms']:.3f}", f"{f['total_ms']:.2f}",
+            name, f"{f['sub_patterns']:,}", f"{f['match_ms']:.3f}", f"{f['total_ms']:.2f}",
             f"{f['rows_ms']:.1f}", f"{f['lxml_ms']:.1f}", f"{f['ratio']:.0f} x", f"{f['matching_share']:.0%}",
         )  # fmt: skip
     console.print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,42 +27,49 @@ def add_namespaces(parser: argparse.ArgumentParser) -> None:
 
 def namespaces(pairs: Sequence[str]) -> dict[str, str]:
     """Read ``PREFIX=URI`` pairs."""
+    from xmlmatch.namespaces import NCNAME
+
     found = {}
     for pair in pairs:
         prefix, equals, uri = pair.partition("=")
-        if not (prefix and equals and uri):
+        if not (equals and uri and NCNAME.fullmatch(prefix)):
             raise CommandError(f"--ns {pair}: expected PREFIX=URI, such as --ns p=urn:example")
+        if prefix.lower().startswith("xml"):
+            raise CommandError(f"--ns {pair}: prefixes that begin with xml are reserved; choose another")
         found[prefix] = uri
     return found
 
 
 def read_pattern(argument: str, pairs: Sequence[str]) -> Pattern:
     """Parse a pattern argument and warn on standard error if it can never match."""
-    from xmlmatch import Pattern
-
-    text = argument
     if argument == "-":
-        text = _decoded(sys.stdin.buffer.read(), "standard input")
-    elif argument.startswith("@"):
-        text = _decoded(Path(argument[1:]).read_bytes(), argument[1:])
-    pattern = Pattern.parse(text.strip(), namespaces(pairs))
-    warn_contradiction(pattern)
-    return pattern
+        return parse_pattern(_decoded(_read("-"), "standard input"), namespaces(pairs), "standard input: ")
+    if argument.startswith("@"):
+        name = argument[1:]
+        return parse_pattern(_decoded(_read(name), name), namespaces(pairs), f"{name}: ")
+    return parse_pattern(argument, namespaces(pairs), "")
 
 
-def warn_contradiction(pattern: Pattern, where: str = "") -> None:
-    """Say on standard error why a pattern can never match, if so."""
+def parse_pattern(text: str, prefixes: dict[str, str], where: str) -> Pattern:
+    """Parse a pattern; errors and warnings say where it stands."""
+    from xmlmatch import Pattern, PatternError
+
+    try:
+        pattern = Pattern.parse(text, prefixes)
+    except PatternError as exc:
+        raise CommandError(f"{where}{exc}") from None
     if pattern.contradiction:
         print(
             f"distributary: warning: {where}this pattern never matches: {pattern.contradiction}", file=sys.stderr
         )
+    return pattern
 
 
 def read_document(name: str) -> tuple[bytes, Document]:
     """Read and parse a document; ``-`` is standard input."""
     from xmlmatch import Document, DocumentError
 
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    data = _read(name)
     try:
         return data, Document.parse(data)
     except DocumentError as exc:
@@ -70,9 +78,18 @@ def read_document(name: str) -> tuple[bytes, Document]:
 
 def read_lines(name: str) -> list[tuple[int, str]]:
     """Read a file of one entry per line with line numbers from 1; blank lines and ``#`` comments are left out."""
-    text = _decoded(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes(), name)
-    lines = [(i, line.strip()) for i, line in enumerate(text.split("\n"), start=1)]
-    return [(i, line) for i, line in lines if line and not line.startswith("#")]
+    lines = enumerate(re.split(r"\r\n|\r|\n", _decoded(_read(name), name)), start=1)
+    return [(i, line) for i, line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        if sys.stdin is None:
+            raise CommandError("standard input is closed; name a file")
+        return sys.stdin.buffer.read()
+    if not name:
+        raise CommandError("a file name is empty")
+    return Path(name).read_bytes()
 
 
 def _decoded(raw: bytes, name: str) -> str:

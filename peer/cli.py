@@ -37,8 +37,7 @@ class Command(Protocol):
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments, and examples in the epilog."""
 
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Do it and return the exit status."""
+    # And ``run(arguments) -> int``, unless ``configure`` sets one for each of its sub-commands.
 
 
 class _Parser(argparse.ArgumentParser):
@@ -51,6 +50,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:
+        return _refuse("standard output is closed")
     try:
         arguments = _parse(words)
         return cast("int", arguments.run(arguments))
@@ -60,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone: nothing is left to say, also not by Python at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except UnicodeEncodeError as exc:
+        return _refuse(f"this terminal cannot show {exc.object[exc.start]!a}; set PYTHONIOENCODING=utf-8")
     except OSError as exc:
         return _refuse(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc))
     except KeyboardInterrupt:
@@ -97,9 +100,8 @@ def _add(subparsers: argparse._SubParsersAction[_Parser], entry: EntryPoint) -> 
         description=command.SUMMARY,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(run=getattr(command, "run", None))
     command.configure(parser)
-    if parser.get_default("run") is None:
-        parser.set_defaults(run=command.run)
 
 
 if __name__ == "__main__":

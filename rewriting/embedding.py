@@ -71,9 +71,10 @@ def _accepts(node: PatternNode, query_node: PatternNode) -> bool:
             return False
     elif node.label != query_node.label:
         return False
-    return _implies(query_node.predicates, node.predicates)
+    return implies(query_node.predicates, node.predicates)
 
 
 @lru_cache(maxsize=65_536)
-def _implies(stronger: tuple[Predicate, ...], weaker: tuple[Predicate, ...]) -> bool:
+def implies(stronger: tuple[Predicate, ...], weaker: tuple[Predicate, ...]) -> bool:
+    """``predicates.implies``, remembered: the same few sets are compared over and over."""
     return not weaker or stronger == weaker or predicates.implies(stronger, weaker)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rewriting.embedding import cover, embeds
-from xmlmatch import Operator, Pattern, PatternNode, Return, predicates
+from rewriting.embedding import cover, embeds, implies
+from xmlmatch import Operator, Pattern, PatternNode, Return
 from xmlmatch.pattern import ANY
 
 if TYPE_CHECKING:
@@ -29,14 +29,13 @@ def unrewritable(patterns: Sequence[Pattern], tick: Callable[[], None] = lambda:
     """
     labels = [_labels(pattern) for pattern in patterns]
     keys = [(-_weight(pattern), i) for i, pattern in enumerate(patterns)]
-    # Small views embed in most queries: trying them first settles a query after a few.
-    order = sorted(range(len(patterns)), key=lambda i: (len(patterns[i].nodes), keys[i]))
     holders: dict[str, list[int]] = {}
-    for i in order:
+    for i in range(len(patterns)):
         holders.setdefault(min(labels[i], default=ANY), []).append(i)
     found = []
     for q, query in enumerate(patterns):
         near = [i for label in (*labels[q], ANY) for i in holders.get(label, []) if labels[i] <= labels[q]]
+        # Small views embed in most queries: trying them first settles a query after a few.
         near.sort(key=lambda i: (len(patterns[i].nodes), keys[i]))
         feeders = (patterns[u] for u in near if u != q and _may_feed(patterns[u], query, keys[u] < keys[q]))
         if not _covered(query, feeders):
@@ -77,7 +76,7 @@ def _provides(provider: PatternNode, node: PatternNode) -> bool:
     if Return.VAL in node.returns and not value:
         return False
     # The name of a ``*`` travels in its column, so it is never in the way.
-    return value or predicates.implies(provider.predicates, node.predicates)
+    return value or implies(provider.predicates, node.predicates)
 
 
 def _is_fixed(node: PatternNode) -> bool:

@@ -43,7 +43,7 @@ class Shape:
     ``descendant``: a step is ``//`` and may skip levels; more of it matches, and embeds, more.
     ``branch``: a new node hangs from any earlier node instead of the last one.
     ``attribute``: a new node is an attribute where the element has some.
-    ``any_label``: an inner element is ``*``.
+    ``any_label``: an inner element other than the first is ``*``.
     ``predicates``: weights of 0, 1, 2, ... value predicates per pattern.
     ``text_predicate``: a predicate compares text by ``=`` even where values are numbers.
     ``extra_return``: each node beyond the first that returns.
@@ -169,7 +169,7 @@ def _grow(rng: random.Random, shape: Shape) -> list[_Growing]:
 def _extend(rng: random.Random, shape: Shape, nodes: list[_Growing], at: int) -> None:
     """Hang one more node from ``nodes[at]``, or from its nearest ancestor that can have one.
 
-    A label stands once below a node by the same axis: a repeated branch says nothing new.
+    A label stands at most once below a node: a repeated branch says little new.
     """
     while at >= 0:
         label = nodes[at].label

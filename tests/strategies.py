@@ -91,8 +91,7 @@ def _written(elements):
     out = []
     names = []
     for element in elements:
-        for _ in range(min(element.up, len(names) - 1)):
-            out.append(f"</{names.pop()}>")
+        out += [f"</{names.pop()}>" for _ in range(min(element.up, len(names) - 1))]
         if names:
             out.append(element.before)
         attributes = "".join(f' {name}="{escaped(v, attribute=True)}"' for name, v in element.attributes)
@@ -338,9 +337,7 @@ def _grown(pair):
         target, axis = _target(gene, nodes, targets[above] if steps else -1)
         label = _spelled(gene.label, nodes[target])
         conditions = [truth for k in gene.truths if (truth := _truth(k, nodes[target].value))] + gene.false
-        steps.append(
-            Step(above, axis, label, conditions, list(gene.returns), gene.inline, gene.late, gene.spaced)
-        )
+        steps.append(Step(above, axis, label, conditions, list(gene.returns), gene.inline, gene.late, gene.spaced))
         targets.append(target)
     return text, _drawn(steps)
 

@@ -120,6 +120,8 @@ class Document:
     @classmethod
     def parse(cls, data: bytes, limits: Limits | None = None) -> Document:
         """Read a document; raise ``DocumentError`` if it is ill formed, uses entities or passes a limit."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"a document is bytes, not {type(data).__name__}; encode text first")
         return _parse(bytes(data), limits or Limits())
 
     def __len__(self) -> int:

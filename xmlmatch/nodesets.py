@@ -50,6 +50,7 @@ class NodeSets:
         >>> list(match(Pattern.parse("/a[c/@x{val}]/b{val}"), document).rows())
         [('3', '1'), ('3', '2')]
         """
+        _check(limit)
         place = {node: i for i, node in enumerate(self.pattern.returning)}
         columns = [(place[node], what) for node, what in self.pattern.selection]
         left = limit
@@ -62,12 +63,18 @@ class NodeSets:
 
     def count(self, limit: int = DEFAULT_ROW_LIMIT) -> int:
         """Count the rows without making them; raise ``RowLimitError`` beyond ``limit``."""
+        _check(limit)
         total = 0
         for block in node_rows(self.pattern, self.document, self.sets):
             total += len(block)
             if total > limit:
                 raise RowLimitError(limit)
         return total
+
+
+def _check(limit: int) -> None:
+    if limit < 0:
+        raise ValueError(f"a limit of rows is 0 or more, not {limit}")
 
 
 def _value(document: Document, node: int, what: Return) -> Value:

@@ -86,6 +86,9 @@ class Pattern:
         """
         from xmlmatch.pattern_parser import check_length, parse
 
+        if not isinstance(text, str):
+            raise TypeError(f"a pattern is text, not {type(text).__name__}; decode it first")
+
         pattern = canonical(*parse(text, namespaces or {}))
         check_length(pattern.text, text)
         return pattern

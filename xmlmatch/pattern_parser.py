@@ -124,10 +124,13 @@ class _Parser:
         return Axis.CHILD if self.take("/") else None
 
     def node(self, axis: Axis, parent: int) -> int:
+        self.space()
+        start = self.at
         label = self.label()
         index = len(self.nodes)
         depth = self.depth[parent] + 1 if parent >= 0 else 1
         if depth > MAX_DEPTH or index == MAX_NODES:
+            self.at = start
             self.refuse(
                 "the pattern is too large", f"{MAX_NODES:,} nodes, {MAX_DEPTH} from the root to a leaf", ours=True
             )
@@ -173,6 +176,8 @@ class _Parser:
 
     def prefix_uri(self, prefix: str, start: int) -> str:
         self.at += 1
+        if self.text.startswith("*", self.at):
+            self.refuse(f"{prefix}:* is not supported", "p:name, or * for any element")
         if prefix not in self.namespaces:
             self.at = start
             self.refuse(
@@ -184,8 +189,6 @@ class _Parser:
         if "{" in uri or "}" in uri:
             self.at = start
             self.refuse(f"the namespace of {prefix!r} has a brace", "URIs without { and }", ours=True)
-        if self.text.startswith("*", self.at):
-            self.refuse(f"{prefix}:* is not supported", "p:name, or * for any element")
         return uri
 
     def name(self, supported: str) -> str:

@@ -6,8 +6,10 @@ predicates. Combinations of several returning nodes are not; their columns are, 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
+from xmlmatch.numerals import spell
 from xmlmatch.pattern import Axis, children_of
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def to_xpath(pattern: Pattern, target: int) -> XPath:
 
     >>> from xmlmatch import Pattern
     >>> to_xpath(Pattern.parse("//a[b{val}>=2][.//c]/d{val}"), 1).text
-    '//a[.//c][d]/b[. >= 2]'
+    '//a[d][.//c]/b[. >= 2]'
     """
     nodes, children = pattern.nodes, children_of(pattern.nodes)
     prefixes: dict[str, str] = {}
@@ -54,8 +56,8 @@ def _name(label: str, prefixes: dict[str, str]) -> str:
 
 
 def _comparison(predicate: Predicate) -> str:
-    """Write operator and constant; XPath 1.0 knows no exponents."""
+    """Write operator and constant; XPath 1.0 knows no exponents, and libxml2 misreads needless digits."""
     if isinstance(predicate.constant, str):
         sign = len(predicate.operator.value)
         return f"{predicate.operator.value} {str(predicate)[sign:]}"
-    return f"{predicate.operator.value} {predicate.constant:.400f}".rstrip("0").rstrip(".")
+    return f"{predicate.operator.value} {Decimal(spell(predicate.constant)):f}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.arguments import PATTERN_HELP, add_namespaces, read_pattern
+from peer.output import emit, visible
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
+    from collections.abc import Iterator
 
     from xmlmatch import Pattern, PatternNode
 
@@ -39,34 +39,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     pattern.set_defaults(run=_explain_pattern)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the chosen explanation."""
-    return int(arguments.run(arguments))
-
-
 def _explain_pattern(arguments: argparse.Namespace) -> int:
     pattern = read_pattern(arguments.pattern, arguments.ns)
     if arguments.json:
-        print(json.dumps(_as_json(pattern), ensure_ascii=False))
+        emit(_as_json(pattern))
         return 0
-    from rich.console import Console
-
-    console = Console(soft_wrap=True, highlight=False, markup=False)
-    console.print(_draw(pattern))
-    console.print(f"canonical: {pattern}")
-    console.print(f"columns:   {', '.join(pattern.columns)}")
+    for line in _drawing(pattern):
+        print(line)
+    print(f"canonical: {visible(str(pattern))}")
+    print(f"columns:   {', '.join(pattern.columns)}")
     return 0
 
 
-def _draw(pattern: Pattern) -> Tree:
-    from rich.text import Text
-    from rich.tree import Tree
+def _drawing(pattern: Pattern) -> Iterator[str]:
+    """Draw the tree, a line per node; a node's bars go on while its ancestors have children to come."""
+    from xmlmatch.pattern import children_of
 
-    drawn = Tree(Text("document"))
-    branch = {-1: drawn}
+    children = children_of(pattern.nodes)
+    yield "document"
+    indent = {-1: ""}
     for i, node in enumerate(pattern.nodes):
-        branch[i] = branch[node.parent].add(Text(_line(node)))
-    return drawn
+        last = i == 0 or children[node.parent][-1] == i
+        before = indent[node.parent]
+        indent[i] = before + ("    " if last else "│   ")
+        yield f"{before}{'└── ' if last else '├── '}{visible(_line(node))}"
 
 
 def _line(node: PatternNode) -> str:

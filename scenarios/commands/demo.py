@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import io
 import sys
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+from peer.errors import CommandError
+from peer.output import emit, terminal_width
 from scenarios.commands.progress import progress
+from scenarios.commands.seed import seed
 
 if TYPE_CHECKING:
     import argparse
@@ -60,7 +63,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate, match, and show."""
-    from peer.errors import CommandError
     from scenarios.presets import wan
     from xmlmatch import Document, Matcher, Pattern
 
@@ -74,14 +76,17 @@ def run(arguments: argparse.Namespace) -> int:
             documents.append(Document.parse(data))
             tick()
     with progress("drawing subscriptions", None) as tick:
-        crowd = wan(arguments.seed, arguments.subscriptions, tick).subscriptions
+        try:
+            crowd = wan(seed(arguments.seed), arguments.subscriptions, tick).subscriptions
+        except ValueError as exc:
+            raise CommandError(f"--subscriptions {arguments.subscriptions}: {exc}") from None
     matcher = Matcher(Pattern.parse(text) for _, text in _SHOWN)
     for pattern in crowd:
         matcher.add(pattern)
     lines, deliveries, cpu_s = _match(matcher, documents)
     if arguments.json:
         summary = {"documents": len(documents), "subscriptions": len(matcher), "deliveries": deliveries}
-        print(json.dumps({**summary, "cpu_s": round(cpu_s, 4), "shown": [asdict(line) for line in lines]}))
+        emit({**summary, "cpu_s": round(cpu_s, 4), "shown": [asdict(line) for line in lines]})
     else:
         _show(lines, len(documents), len(matcher), deliveries, cpu_s)
     return 0
@@ -113,7 +118,8 @@ def _show(lines: list[Line], documents: int, subscriptions: int, deliveries: int
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=sys.stdout, highlight=False)
+    text = io.StringIO()  # printed in one go: Rich would turn a reader that has gone away into an error
+    console = Console(file=text, highlight=False, force_terminal=sys.stdout.isatty(), width=terminal_width())
     title = "Six of the subscriptions, matched against the stream"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, row_styles=("", "dim"))
     table.add_column("subscriber", max_width=14)
@@ -130,3 +136,4 @@ def _show(lines: list[Line], documents: int, subscriptions: int, deliveries: int
         markup=False,
     )
     console.print("Next: distributary match --help, distributary explain pattern --help", markup=False)
+    print(text.getvalue(), end="")

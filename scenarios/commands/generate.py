@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from peer.errors import CommandError
 from scenarios.commands.progress import progress
+from scenarios.commands.seed import seed
 
 if TYPE_CHECKING:
     from scenarios.presets import Workload
@@ -48,11 +49,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         kind.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed gives the same output")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the chosen generator."""
-    return int(arguments.run(arguments))
-
-
 def _positive(value: int, name: str) -> int:
     if value < 1:
         raise CommandError(f"{name} {value}: expected a number from 1 up")
@@ -63,16 +59,18 @@ def _documents(arguments: argparse.Namespace) -> int:
     from scenarios.auction_documents import auction_documents, write_auction_document
 
     count = _positive(arguments.count, "--count")
+    size = _positive(arguments.bytes, "--bytes") if arguments.bytes is not None else None
+    if not arguments.dir:
+        raise CommandError("--dir: expected the name of a folder")
     folder = Path(arguments.dir)
     folder.mkdir(parents=True, exist_ok=True)
-    small = auction_documents(arguments.seed, count)
+    small = auction_documents(seed(arguments.seed), count)
     with progress("writing documents", count) as tick:
         for i in range(count):
             with (folder / f"auction-{arguments.seed}-{i:04}.xml").open("wb") as stream:
-                if arguments.bytes is None:
+                if size is None:
                     stream.write(next(small))
                 else:
-                    size = _positive(arguments.bytes, "--bytes")
                     write_auction_document(arguments.seed * 1_000_003 + i, stream, size_bytes=size)
             tick()
     return 0
@@ -84,7 +82,7 @@ def _patterns(arguments: argparse.Namespace) -> int:
     count = _positive(arguments.count, "--count")
     with progress("drawing patterns", None) as tick:
         try:
-            workload = PRESETS[arguments.preset](arguments.seed, count, tick)
+            workload = PRESETS[arguments.preset](seed(arguments.seed), count, tick)
         except ValueError as exc:
             raise CommandError(f"--count {count}: {exc}") from None
     for pattern in workload.subscriptions:

@@ -64,4 +64,4 @@ def canonical_xml(text):
 
 def canonical_subtree(element):
     """Return the C14N of an element as a document of its own, the namespaces in scope included."""
-    return canonical_xml(etree.tostring(element, with_tail=False))
+    return canonical_xml(etree.tostring(element, with_tail=False, encoding="unicode"))

@@ -75,7 +75,7 @@ def compare(value, operator, constant):
     number = to_number(value)
     outcomes = {
         "=": number == constant,
-        "!=": not number == constant,
+        "!=": number != constant,  # NaN differs from everything
         "<": number < constant,
         "<=": number <= constant,
         ">": number > constant,

@@ -34,3 +34,10 @@ def test_a_refusal_names_column_finding_and_what_is_supported(run):
     assert "column 7" in result.err
     assert "found 'or'" in result.err
     assert "valid XPath, not supported" in result.err
+
+
+def test_a_long_or_odd_constant_is_drawn_whole_on_its_line(run):
+    constant = "a rather long constant " * 10 + "\n and a line end"
+    result = run("explain", "pattern", f"//a[b='{constant}']/c{{val}}")
+    assert len(result.lines) == 6
+    assert "\\n and a line end" in result.lines[2]

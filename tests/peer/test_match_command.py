@@ -1,6 +1,9 @@
 """``distributary match``."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -87,9 +90,15 @@ def test_check_fails_when_the_answers_differ(run, news, monkeypatch):
         (["//item"], "at least one document"),
         (["@missing.txt", "FILE"], "missing.txt: No such file"),
         (["--ns", "p", "//p:a", "FILE"], "PREFIX=URI"),
+        (["--ns", "xml=urn:x", "//a", "FILE"], "reserved"),
+        (["--ns", "p q=urn:x", "//a", "FILE"], "PREFIX=URI"),
+        (["--patterns", "/dev/null", "FILE"], "no pattern in it"),
+        (["--patterns", "/dev/null"], "at least one document"),
+        (["//a", ""], "file name is empty"),
         (["--limit", "1", "//author{val}", "FILE"], "more than 1 rows"),
         (["--limit", "-1", "//author{val}", "FILE"], "--limit -1"),
         (["-", "-"], "@FILE"),
+        (["//a", "-", "-"], "once only"),
         (["--patterns", "missing.txt", "FILE"], "missing.txt"),
         (["--check", "--patterns", "FILE", "FILE"], "--check"),
         (["--patterns", "-", "-"], "standard input"),
@@ -129,3 +138,64 @@ def test_a_pattern_that_never_matches_is_accepted_with_a_warning(run, news):
     assert result.status == 0
     assert "warning: this pattern never matches: no value of author" in result.err
     assert records(result) == [{"document": str(news), "rows": 0}]
+
+
+@pytest.mark.parametrize("price", ["0.09", "0.99", "123.45", "1e3"])
+def test_check_agrees_on_ordinary_prices(run, tmp_path, price):
+    path = tmp_path / "p.xml"
+    path.write_text(f"<r><price>{price}</price></r>")
+    assert run("match", "--check", f"//price[.={price}]{{val}}", path).status == 0
+
+
+def test_check_knows_the_numbers_that_lxml_reads_differently(run, tmp_path):
+    path = tmp_path / "p.xml"
+    path.write_text("<r><price>4e</price></r>")
+    result = run("match", "--check", "//price[.>=3]{val}", path)
+    assert result.status == 0
+    assert "lxml reads the number '4e'" in result.err
+
+
+def test_a_record_stays_one_line_whatever_the_text(run, tmp_path):
+    path = tmp_path / "p.xml"
+    path.write_text("<r>a\u2028b\u0085c\nd</r>", encoding="utf-8")
+    result = run("match", "/r{val}", path)
+    assert len(result.lines) == 1
+    assert records(result)[0]["row"]["r.val"] == "a\u2028b\u0085c\nd"
+
+
+def test_line_ends_of_every_system_separate_patterns(run, news, tmp_path):
+    patterns = tmp_path / "p.txt"
+    patterns.write_bytes(b"//author\r//topic\r\n//item\n")
+    assert [record["pattern"] for record in records(run("match", "--patterns", patterns, news))] == [1, 2, 3]
+
+
+def test_a_column_counts_from_the_start_of_the_line(run, news, tmp_path):
+    patterns = tmp_path / "p.txt"
+    patterns.write_text("   //a[1]\n")
+    assert "line 1: column 8" in run("match", "--patterns", patterns, news).err
+
+
+def test_a_row_limit_names_document_and_pattern(run, news, tmp_path):
+    patterns = tmp_path / "p.txt"
+    patterns.write_text("//topic\n//item[author{val}]/author{val}\n")
+    result = run("match", "--limit", "3", "--patterns", patterns, news)
+    assert result.status == 2
+    assert f"{news}, pattern of line 2: more than 3 rows; allow more with --limit" in result.err
+
+
+def test_text_that_the_terminal_lacks_is_escaped(news):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "peer.cli", "match", "//topic{val}", str(news)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert json.loads(done.stdout.splitlines()[1])["row"] == {"topic.val": "Oth\u00e9r"}
+
+
+@pytest.mark.parametrize(
+    ("redirection", "said"), [(">&-", "standard output is closed"), ("<&-", "input is closed")]
+)
+def test_a_closed_stream_is_one_line(news, redirection, said):
+    command = f"{sys.executable} -m peer.cli match - {news} {redirection}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -85,7 +85,10 @@ BAD_BYTES = {
     "overlong UTF-8": b"<a>\xc0\xbc</a>",
     "a surrogate in UTF-8": b"<a>\xed\xa0\x80</a>",
     "half a UTF-16 unit": "<a/>".encode("utf-16") + b"\0",
-    "a lone surrogate in UTF-16": b"\xff\xfe" + "<a>".encode("utf-16-le") + b"\x00\xd8" + "</a>".encode("utf-16-le"),
+    "a lone surrogate in UTF-16": b"\xff\xfe"
+    + "<a>".encode("utf-16-le")
+    + b"\x00\xd8"
+    + "</a>".encode("utf-16-le"),
     "UTF-32": "<a/>".encode("utf-32"),
     "UTF-32 without a mark": "<a/>".encode("utf-32-le"),
     "an unknown encoding": b'<?xml version="1.0" encoding="x-klingon"?><a/>',

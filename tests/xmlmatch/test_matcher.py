@@ -300,9 +300,8 @@ def test_threads_may_match_and_change_at_the_same_time():
     failures = []
 
     def matching(i):
-        for _ in range(60):
-            if i not in matcher.match(documents[i]).keys:
-                failures.append(i)
+        answers = [matcher.match(documents[i]).keys for _ in range(60)]
+        failures.extend(keys for keys in answers if i not in keys)
 
     def changing():
         for _ in range(150):

@@ -11,6 +11,7 @@ from tests.oracles import embeddings
 from tests.oracles.comparison import differences, plain_rows
 from tests.oracles.documents import canonical_subtree, canonical_xml, numbered
 from tests.oracles.xpath import Saxon, lxml_agrees, lxml_numbers, saxon_agrees
+from tests.random_cases import random_case
 from tests.strategies import (
     PLAIN_VALUES,
     cases,
@@ -34,6 +35,16 @@ SHAPE = Shape(
 def test_match_gives_the_node_sets_and_rows_of_all_embeddings(case):
     text, drawn = case
     assert differences(drawn.pattern, Document.parse(text.encode()), numbered(text)) == []
+
+
+def test_seeded_cases_give_the_node_sets_and_rows_of_all_embeddings():
+    several_rows = 0
+    for seed in range(2000):
+        text, drawn = random_case(random.Random(seed))
+        nodes, document = numbered(text), Document.parse(text.encode())
+        assert differences(drawn.pattern, document, nodes) == [], (text, drawn.text)
+        several_rows += len(embeddings.rows(drawn.raw, nodes)) > 1
+    assert several_rows > 500
 
 
 @settings(max_examples=200)

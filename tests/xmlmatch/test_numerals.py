@@ -79,8 +79,33 @@ def test_an_exponent_that_just_cancels_many_zeros_is_read_exactly():
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "-", ".", "+40", "4_0", "inf", "NaN", "0x10", "4e", "4e+", "e4", "1 2", "--1", "\u00a040", "4,0"]
-    + ["\u0664\u0660", "40\x0b", "40\x0c", "4.0.0", "4e1.0", "\uff14\uff10", "1e1e1", "Infinity", "INF"],
+    [
+        "",
+        " ",
+        "-",
+        ".",
+        "+40",
+        "4_0",
+        "inf",
+        "NaN",
+        "0x10",
+        "4e",
+        "4e+",
+        "e4",
+        "1 2",
+        "--1",
+        "\u00a040",
+        "4,0",
+        "\u0664\u0660",
+        "40\x0b",
+        "40\x0c",
+        "4.0.0",
+        "4e1.0",
+        "\uff14\uff10",
+        "1e1e1",
+        "Infinity",
+        "INF",
+    ],
 )
 def test_what_is_no_numeral_is_nan(text):
     assert math.isnan(number(text))
@@ -122,6 +147,4 @@ def test_compiled_numeric_comparison_is_that_of_the_predicate(texts, operator, c
     assert kept.tolist() == [2 + 2 * i for i, text in enumerate(texts) if predicate.holds(text)]
 
 
-ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
-)
+ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})

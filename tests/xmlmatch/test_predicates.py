@@ -13,9 +13,7 @@ from xmlmatch.predicates import implies, representatives, satisfiable
 
 STRINGS = ["5", "05", "5.0", " 5 ", "4", "6", "40", "4e1", "a", "aa", "", "NaN", "1e999", "-0", "0", "1e400"]
 CONSTANTS = [5.0, 4.0, 6.0, 40.0, 0.0, -1.0, 4.5, 5e-324, 1.7976931348623157e308, -1.7976931348623157e308]
-STRING_PREDICATES = st.builds(
-    Predicate, st.sampled_from([Operator.EQ, Operator.NE]), st.sampled_from(STRINGS)
-)
+STRING_PREDICATES = st.builds(Predicate, st.sampled_from([Operator.EQ, Operator.NE]), st.sampled_from(STRINGS))
 NUMBER_PREDICATES = st.builds(Predicate, st.sampled_from(Operator), st.sampled_from(CONSTANTS))
 PREDICATES = st.lists(st.one_of(STRING_PREDICATES, NUMBER_PREDICATES), max_size=4)
 

@@ -1,0 +1,32 @@
+"""What the package offers, and that it loads only what is asked for."""
+
+import pytest
+
+import xmlmatch
+from tests.processes import printed_by
+from xmlmatch import errors
+from xmlmatch.warm import warm
+
+
+@pytest.mark.parametrize("name", xmlmatch.__all__)
+def test_every_public_name_can_be_imported(name):
+    assert getattr(xmlmatch, name).__name__ == name
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = xmlmatch.nothing_of_the_kind
+
+
+def test_the_errors_load_without_the_compiler():
+    code = "import sys, xmlmatch; xmlmatch.PatternError; print('numba' in sys.modules)"
+    assert printed_by(code) == "False"
+
+
+@pytest.mark.parametrize("name", [n for n in errors.__all__ if n != "XmlMatchError"])
+def test_every_error_is_one_of_the_package(name):
+    assert issubclass(getattr(errors, name), errors.XmlMatchError)
+
+
+def test_warming_up_runs_every_kernel():
+    warm()
