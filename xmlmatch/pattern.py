@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from xmlmatch.predicates import Predicate, satisfiable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 ANY: Final = "*"
 
@@ -129,9 +129,23 @@ class Pattern:
             if node.parent >= 0 and self.nodes[node.parent].is_attribute:
                 return f"{local_name(self.nodes[node.parent].label)} is an attribute and has nothing below it"
             if not satisfiable(node.predicates):
-                conditions = " and ".join(f".{p}" for p in node.predicates)
-                return f"no value of {local_name(node.label)} satisfies {conditions}"
+                return _unsatisfied(node.label, node.predicates)
+        return self._contradicting_attribute()
+
+    def _contradicting_attribute(self) -> str | None:
+        """An element has an attribute once, so all that is asked of it must hold of one value."""
+        asked: dict[tuple[int, str], set[Predicate]] = {}
+        for node in self.nodes:
+            if node.is_attribute and node.axis is Axis.CHILD:
+                asked.setdefault((node.parent, node.label), set()).update(node.predicates)
+        for (_, label), predicates in asked.items():
+            if not satisfiable(predicates):
+                return _unsatisfied(label, sorted(predicates, key=str))
         return None
+
+
+def _unsatisfied(label: str, predicates: Iterable[Predicate]) -> str:
+    return f"no value of {local_name(label)} satisfies {' and '.join(f'.{p}' for p in predicates)}"
 
 
 def local_name(label: str) -> str:

@@ -41,7 +41,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _OPERATOR: Final = re.compile(r"!=|<=|>=|=|<|>")
 _STRING: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 # What stands at a place, for an error: a name with its parenthesis or axis, a number, or one sign.
-_FOUND: Final = re.compile(rf"{_NAME.pattern}(::|\()?|::|\.\.|//|!=|<=|>=|[0-9.]+|\S")
+_FOUND: Final = re.compile(rf"{_STRING.pattern}|{_NAME.pattern}(::|\()?|::|\.\.|//|!=|<=|>=|[0-9.]+|\S")
 
 STEP: Final = "a name, @name, p:name or *"
 CONDITION: Final = "[b/c], [.//c], [@x], [b='v'], [.='v'], [price>=40], joined by and"

@@ -82,10 +82,10 @@ class Capacities:
             return False
         used = last.state.tolist()
         before = self._sets, self._memo, self._pool, self._results
-        self._sets *= 4 if 4 * used[SETS] >= self._sets else 1
-        self._memo *= 4 if 4 * used[MEMO] >= self._memo else 1
-        self._pool *= 4 if 4 * used[POOL] >= self._pool else 1
-        self._results *= 4 if 4 * used[RESULTS] >= self._results else 1
+        self._sets *= 4 if 2 * used[SETS] >= self._sets else 1
+        self._memo *= 4 if 2 * used[MEMO] >= self._memo else 1
+        self._pool *= 4 if 2 * used[POOL] >= self._pool else 1
+        self._results *= 4 if 2 * used[RESULTS] >= self._results else 1
         if before == (self._sets, self._memo, self._pool, self._results):
             self._stack *= 4  # nothing else was near its end: a pattern is deeper than the stack
         fits = self._sets + self._memo + self._pool + self._results <= limit

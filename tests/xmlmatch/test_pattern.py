@@ -221,3 +221,10 @@ def test_a_deep_branch_reads_back():
     text = "//r[a[x]" + "/a[x]" * 90 + "]"
     pattern = Pattern.parse(text)
     assert Pattern.parse(str(pattern)) == pattern
+
+
+def test_what_is_asked_of_one_attribute_must_hold_of_one_value():
+    assert Pattern.parse("//a[@x='1'][@x='2']").contradiction == "no value of @x satisfies .='1' and .='2'"
+    assert Pattern.parse("//a[@x='1'][@x>=1]").contradiction is None
+    assert Pattern.parse("//a[.//@x='1'][.//@x='2']").contradiction is None
+    assert Pattern.parse("//a[b='1'][b='2']").contradiction is None

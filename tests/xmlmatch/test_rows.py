@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import time
 
 import pytest
 
@@ -22,10 +21,9 @@ def explosive():
     return match(Pattern.parse("/r" + "[a{val}]" * 6), document)
 
 
-def test_the_first_rows_of_an_explosive_pattern_come_at_once(explosive):
-    start = time.process_time()
+@pytest.mark.timeout(30)
+def test_the_first_rows_of_an_explosive_pattern_come_without_the_others(explosive):
     assert list(itertools.islice(explosive.rows(), 3)) == [("1",) * 6] * 3
-    assert time.process_time() - start < 1
 
 
 def test_the_sets_of_an_explosive_pattern_are_the_sum_of_its_branches(explosive):
