@@ -143,12 +143,16 @@ def lxml_ms(patterns, data, rounds):
 
 def measure_store(patterns):
     """Time ``add`` onto a large matcher, and weigh what it keeps per pattern."""
-    half = len(patterns) // 2
-    matcher = Matcher(patterns[:half])
-    start = time.process_time()
-    for pattern in patterns[half:]:
-        matcher.add(pattern)
-    add = (time.process_time() - start) / (len(patterns) - half)
+    tenth = len(patterns) // 10
+    times = []
+    matcher = Matcher(patterns[tenth:])
+    for _ in range(5):
+        start = time.process_time()
+        keys = [matcher.add(pattern) for pattern in patterns[:tenth]]
+        times.append(time.process_time() - start)
+        for key in keys:
+            matcher.remove(key)
+    add = min(times) / tenth
     tracemalloc.start()
     kept = Matcher(patterns)
     size = tracemalloc.get_traced_memory()[0]

@@ -82,7 +82,8 @@ class Matcher:
     def __init__(self, patterns: Iterable[Pattern] = (), *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
         self._store = Store()
         self._bodies = Bodies()
-        self._text: list[tuple[str, bytes] | None] = []
+        self._text: list[str | None] = []  # the canonical text by key, None where a key is free
+        self._selection: list[bytes] = []
         self._free: list[int] = []
         self._born = np.zeros(64, np.int64)  # by key: the number of the change that added its pattern
         self._changes = 0
@@ -108,8 +109,10 @@ class Matcher:
             else:
                 key = len(self._text)
                 self._text.append(None)
+                self._selection.append(b"")
             self._bodies.add(key, self._store.add(pattern))
-            self._text[key] = (pattern.text, _pack(pattern.selection))
+            self._text[key] = pattern.text
+            self._selection[key] = _pack(pattern.selection)
             self._changes += 1
             self._born = grown(self._born, key + 1)
             self._born[key] = self._changes
@@ -126,11 +129,10 @@ class Matcher:
 
     def pattern(self, key: int) -> Pattern:
         """Return the pattern behind a key."""
-        found = self._text[key] if 0 <= key < len(self._text) else None
-        if found is None:
+        text = self._text[key] if 0 <= key < len(self._text) else None
+        if text is None:
             raise KeyError(key)
-        text, selection = found
-        return Pattern(Pattern.parse(text).nodes, _unpack(selection))
+        return Pattern(Pattern.parse(text).nodes, _unpack(self._selection[key]))
 
     def __iter__(self) -> Iterator[int]:
         """Iterate over the keys in use."""

@@ -30,6 +30,17 @@ class Slots(Generic[Key]):
         """How many keys are in use."""
         return len(self._slot_of)
 
+    def key(self, slot: int) -> Key:
+        """Return the key that has a number."""
+        key = self._keys[slot]
+        if key is None:
+            raise KeyError(slot)
+        return key
+
+    def find(self, key: Key) -> int | None:
+        """Return the number of a key in use, or None."""
+        return self._slot_of.get(key)
+
     def find_all(self, keys: Iterable[Key]) -> list[int | None]:
         """Return, for each key, its number or None."""
         return list(map(self._slot_of.get, keys))
@@ -56,9 +67,7 @@ class Slots(Generic[Key]):
         self._uses[slot] -= 1
         if self._uses[slot]:
             return None
-        key = self._keys[slot]
-        if key is None:
-            raise KeyError(slot)
+        key = self.key(slot)
         self._keys[slot] = None
         del self._slot_of[key]
         self._free.append(slot)

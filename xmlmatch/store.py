@@ -64,7 +64,7 @@ class _Lists:
         self._used = 0
         self._free: dict[int, list[int]] = {}
 
-    def add(self, values: tuple[int, ...]) -> int:
+    def add(self, values: list[int]) -> int:
         if not values:
             return 0
         free = self._free.get(len(values))
@@ -74,7 +74,8 @@ class _Lists:
             start = self._used
             self._used += len(values)
             self.array = grown(self.array, self._used)
-        self.array[start : start + len(values)] = values
+        for i, value in enumerate(values, start):
+            self.array[i] = value
         return start
 
     def remove(self, start: int, length: int) -> None:
@@ -116,6 +117,7 @@ class Store:
         self._text = np.zeros(1024, np.uint8)
         self._text_used = 0
         self._text_live = 0
+        self._plain: dict[str, int] = {}  # the atoms without predicates, by label
         self.equal = EqualIndex()
         self._longest = np.full(64, -1, np.int32)
         self._equal_of_label: dict[int, int] = {}
@@ -180,17 +182,31 @@ class Store:
             self._release_atom(atom)
 
     def _acquire_sub(self, node: PatternNode, edges: list[int]) -> int:
-        """Find or make the sub-pattern; a known one gives back the uses its parts were just given."""
-        atom = self._acquire_atom(node)
-        sub, new = self._subs.acquire(_packer(len(edges) + 1).pack(atom, *edges))
-        if not new:
-            self._release_atom(atom)
+        """Find or make the sub-pattern; a known one gives back the uses its children were just given."""
+        packer = _packer(len(edges) + 1)
+        known = self._known_atom(node)
+        if known is not None and self._subs.find(key := packer.pack(known, *edges)) is not None:
             for edge in edges:
                 self._subs.release(edge >> 1)  # the known sub-pattern holds a use: never the last
-            return sub
-        self._sub = grown(self._sub, sub + 1)
-        self._sub[:, sub] = atom, self._lists.add(tuple(edges)), len(edges)
+            return self._subs.acquire(key)[0]
+        atom = self._acquire_atom(node)
+        sub, _ = self._subs.acquire(packer.pack(atom, *edges))
+        table = self._sub = grown(self._sub, sub + 1)
+        # One by one: NumPy takes far longer to make an array of the three first.
+        table[0, sub] = atom
+        table[1, sub] = self._lists.add(edges)
+        table[2, sub] = len(edges)
         return sub
+
+    def _known_atom(self, node: PatternNode) -> int | None:
+        """Return the atom of a node if it is in use; most are, and looking is cheaper than counting."""
+        if not node.predicates:
+            return self._plain.get(node.label)
+        label = ANY_LABEL if node.label == ANY else self.labels.find(node.label)
+        if label is None:
+            return None
+        wanted = self.predicates.find_all(node.predicates)
+        return None if None in wanted else self._atoms.find((label, *wanted))  # type: ignore[arg-type]  # no None
 
     def _acquire_atom(self, node: PatternNode) -> int:
         label = ANY_LABEL if node.label == ANY else self.labels.acquire(node.label)[0]
@@ -200,8 +216,10 @@ class Store:
             self._release_parts(label, wanted)
             return atom
         self._atom = grown(self._atom, atom + 1)
+        if not wanted:
+            self._plain[node.label] = atom
         kind = self._kind(label, wanted)
-        self._atom[:, atom] = label, self._lists.add(tuple(wanted)), len(wanted), kind
+        self._atom[:, atom] = label, self._lists.add(wanted), len(wanted), kind
         if kind == EQUAL:
             constant = node.predicates[0].constant
             self._enter_equal(atom, label, str(constant).encode())
@@ -214,6 +232,8 @@ class Store:
         if key is None:
             return
         label, *wanted = key
+        if not wanted:
+            del self._plain[ANY if label == ANY_LABEL else self.labels.key(label)]
         if self._is_numeric(wanted):
             self.numeric_labels[label] -= 1
             if not self.numeric_labels[label]:

@@ -1,5 +1,6 @@
 """Documents made to cost much: answered quickly, in little memory, and without fetching anything."""
 
+import contextlib
 import itertools
 
 import pytest
