@@ -38,7 +38,7 @@ INTERPRETERS = ("python3.14", "python3.13", "python3.12", "python3.11")
 VENV_PACKAGE = "python{}.{}-venv".format(*VERSION)
 GET_VENV = f"install it (Debian, Ubuntu: apt-get install {VENV_PACKAGE}) and run this again"
 SIZES = "about 0.7 GB to download, 1.4 GB on disk"
-KERNELS_S = 20
+KERNELS_S = 35
 
 EXAMPLES = """\
 examples:

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
-
 from xmlmatch.equal_index import crc32
+from xmlmatch.kernels import kernel
 from xmlmatch.pointers import int64_at
 from xmlmatch.set_algebra import EMPTY, FULL, POOL, commit
 from xmlmatch.store import ANY_LABEL, OTHER
 from xmlmatch.values import holds
 
-_kernel = numba.njit(cache=True, nogil=True)
 
-
-@_kernel
+@kernel
 def place_atoms(
     label_here: Any, label_longest: Any, atom_label: Any, atom_first: Any, atom_count: Any, atom_kind: Any,
     equal_head: Any, equal_next: Any, lists: Any, predicate: Any, number: Any, text: Any,

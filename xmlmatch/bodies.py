@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numba
 import numpy as np
 
+from xmlmatch.kernels import kernel
 from xmlmatch.store import grown
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _filled(array: NDArray[Any], size: int) -> NDArray[Any]:
     return array
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _expand(body: Any, rank: Any) -> Any:
     keys = np.empty(body.size, np.int64)
     ranks = np.empty(body.size, np.int32)

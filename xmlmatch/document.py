@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numba
 import numpy as np
 
 from xmlmatch import expat, handlers, namespaces, serialize
 from xmlmatch.encodings import ENTITIES_DEFINED, to_utf8, without_external_subset
 from xmlmatch.errors import DocumentError
+from xmlmatch.kernels import kernel
 from xmlmatch.namespaces import Declaration, Scopes
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Document:
         return NodeId(node, int(self.size[node]), int(self.level[node]))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _group(
     label: NDArray[np.int32], attribute: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:

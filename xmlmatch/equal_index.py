@@ -12,6 +12,8 @@ from typing import Any, Final
 import numba
 import numpy as np
 
+from xmlmatch.kernels import kernel
+
 _NONE: Final = -1
 
 
@@ -25,7 +27,7 @@ def _table() -> Any:
 _TABLE: Final = _table()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def crc32(chars: Any, start: int, end: int, begun: int) -> Any:
     """CRC-32 of a slice as ``zlib.crc32(bytes, begun)`` gives it."""
     h = numba.int64(begun) ^ 0xFFFFFFFF

@@ -22,6 +22,7 @@ import numba
 import numpy as np
 from numba import types
 
+from xmlmatch.kernels import kernel
 from xmlmatch.pointers import address_at, bytes_at, int32_at, int64_at
 
 # Slots of the state.
@@ -69,10 +70,7 @@ COMMENT, INSTRUCTION = 0, 1
 DECLARATION_FIELDS: Final = 4
 
 
-_helper = numba.njit(inline="never", cache=True, nogil=True)
-
-
-@_helper
+@kernel
 def _length(address: int) -> int:
     text = bytes_at(address)
     n = 0
@@ -81,14 +79,14 @@ def _length(address: int) -> int:
     return n
 
 
-@_helper
+@kernel
 def _copy(source: int, length: int, target: int, offset: int) -> None:
     s, t = bytes_at(source), bytes_at(target)
     for i in range(length):
         t[offset + i] = s[i]
 
 
-@_helper
+@kernel
 def _intern(state: Any, address: int, length: int, attribute: int) -> int:
     """Return the id of a name, adding it if it is new; -1 when there is no room."""
     text, pool = bytes_at(address), bytes_at(state[NAME_BYTES_AT])
@@ -132,7 +130,7 @@ def _intern(state: Any, address: int, length: int, attribute: int) -> int:
     return name
 
 
-@_helper
+@kernel
 def _is_declaration(address: int) -> bool:
     t = bytes_at(address)
     if not (t[0] == 120 and t[1] == 109 and t[2] == 108 and t[3] == 110 and t[4] == 115):
@@ -140,7 +138,7 @@ def _is_declaration(address: int) -> bool:
     return bool(t[5] == 0 or t[5] == 58)
 
 
-@_helper
+@kernel
 def _attribute(state: Any, name_address: int, value_address: int) -> None:
     """Record one attribute of the open element: a node, or a namespace declaration."""
     name = _intern(state, name_address, _length(name_address), 1)
@@ -167,7 +165,7 @@ def _attribute(state: Any, name_address: int, value_address: int) -> None:
         _node(state, name, state[LEVEL] + 1, start, start + length)
 
 
-@_helper
+@kernel
 def _node(state: Any, name: int, level: int, start: int, end: int) -> int:
     """Append a node below the open element and return its index, -1 when there is no room."""
     room = state[CAPACITY]
@@ -186,7 +184,7 @@ def _node(state: Any, name: int, level: int, start: int, end: int) -> int:
     return at
 
 
-@_helper
+@kernel
 def _start(user: int, name: int, attributes: int) -> None:
     state = int64_at(user)
     if state[REFUSAL] != 0:
@@ -210,7 +208,7 @@ def _start(user: int, name: int, attributes: int) -> None:
         i += 2
 
 
-@_helper
+@kernel
 def _end(user: int) -> None:
     state = int64_at(user)
     if state[REFUSAL] != 0:
@@ -223,7 +221,7 @@ def _end(user: int) -> None:
     state[LEVEL] -= 1
 
 
-@_helper
+@kernel
 def _text(user: int, address: int, length: int) -> None:
     state = int64_at(user)
     if state[REFUSAL] != 0:
@@ -236,7 +234,7 @@ def _text(user: int, address: int, length: int) -> None:
     state[TEXT] = start + length
 
 
-@_helper
+@kernel
 def _extra(user: int, kind: int, first: int, second: int) -> None:
     """Keep a comment (``first``) or a processing instruction (``first`` its target, ``second`` its data)."""
     state = int64_at(user)
@@ -264,7 +262,7 @@ def _extra(user: int, kind: int, first: int, second: int) -> None:
     state[EXTRA_BYTES] = start + a + gap + b
 
 
-@_helper
+@kernel
 def _other(user: int, address: int, length: int) -> None:
     """Refuse entities: Expat passes on, as they stand, tokens of the internal subset and skipped references."""
     state = int64_at(user)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numba
 import numpy as np
 
 from xmlmatch.errors import DocumentError
+from xmlmatch.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ class Scopes:
             scope = int(self._of_node[self._parent[scope]])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _inherit(scope: NDArray[np.int32], parent: NDArray[np.int32], declares: NDArray[np.bool_]) -> None:
     """Set every node's scope: itself if it declares, else its parent's."""
     for node in range(len(parent)):

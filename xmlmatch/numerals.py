@@ -13,6 +13,8 @@ from typing import Any, Final
 import numba
 import numpy as np
 
+from xmlmatch.kernels import kernel
+
 NUMERAL: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPACE: Final = " \t\r\n"
 # Clinger's exact case: up to 15 digits and a power of ten up to 22 are both exact in binary, so one division
@@ -45,7 +47,7 @@ def spell(value: float) -> str:
     return repr(value)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def scan(chars: Any, start: int, end: int) -> tuple[float, bool]:
     """Read ``chars[start:end]``; the flag is True where only Python rounds correctly (then the value is 0)."""
     while start < end and (chars[start] == 32 or 9 <= chars[start] <= 10 or chars[start] == 13):
@@ -84,7 +86,7 @@ def scan(chars: Any, start: int, end: int) -> tuple[float, bool]:
     return (-value if negative else value), False
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _exponent(chars: Any, at: int, end: int) -> tuple[int, bool]:
     """Read an optional exponent that must reach ``end``; large ones stop growing, they are inexact anyway."""
     if at == end:

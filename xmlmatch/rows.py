@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numba
 import numpy as np
+
+from xmlmatch.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from xmlmatch.pattern import Pattern
     from xmlmatch.semijoin import Forest
-
-_kernel = numba.njit(cache=True, nogil=True)
 
 _FIRST_BLOCK: Final = 64
 _BLOCK: Final = 8192
@@ -76,7 +75,7 @@ def _spread_orders(pattern: Pattern, columns: NDArray[np.int64]) -> NDArray[np.i
     return orders
 
 
-@_kernel
+@kernel
 def _fill(
     columns: Any, spread: Any, axes: Any, up: Any, size: Any, level: Any, work: Any, first: Any, lengths: Any,
     position: Any, marks: Any, block: Any,
@@ -107,7 +106,7 @@ def _fill(
     return n
 
 
-@_kernel
+@kernel
 def _choose(
     edges: Any, axes: Any, up: Any, size: Any, level: Any, work: Any, first: Any, lengths: Any, marks: Any,
     depth: int, column: int, node: int,
@@ -127,13 +126,13 @@ def _choose(
         lengths[depth + 1, target] = n
 
 
-@_kernel
+@kernel
 def _holds(pool: Any, node: int) -> bool:
     i = np.searchsorted(pool, node)
     return bool(i < pool.size and pool[i] == node)
 
 
-@_kernel
+@kernel
 def _above(have: Any, pool: Any, axis: int, up: Any, level: Any, marks: Any, out: Any) -> int:
     """Collect the parents or ancestors of ``have`` that stand in ``pool``."""
     marks[-1] += 1
@@ -155,7 +154,7 @@ def _above(have: Any, pool: Any, axis: int, up: Any, level: Any, marks: Any, out
     return n
 
 
-@_kernel
+@kernel
 def _below(have: Any, pool: Any, axis: int, up: Any, size: Any, level: Any, out: Any) -> int:
     """Collect the children or descendants of ``have`` that stand in ``pool``."""
     n, reach = 0, -1

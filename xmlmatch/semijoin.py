@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numba
 import numpy as np
+
+from xmlmatch.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from xmlmatch.pattern import Pattern
-
-_kernel = numba.njit(cache=True, nogil=True)
 
 
 class Forest(Protocol):
@@ -55,7 +54,7 @@ def reduce(
     return tuple(nodes[start : start + n].copy() for start, n in zip(first, lengths, strict=False))
 
 
-@_kernel
+@kernel
 def _reduce(parents: Any, axes: Any, up: Any, size: Any, level: Any, nodes: Any, first: Any, lengths: Any) -> None:
     """Shrink ``nodes[first[i] : first[i] + lengths[i]]`` in place, all lengths to 0 if any set is empty."""
     marks = np.zeros(up.size, np.int32)
@@ -77,7 +76,7 @@ def _reduce(parents: Any, axes: Any, up: Any, size: Any, level: Any, nodes: Any,
         lengths[:] = 0
 
 
-@_kernel
+@kernel
 def mark_above(own: Any, axis: int, up: Any, level: Any, marks: Any, stamp: int) -> None:
     """Mark the parents (axis 0) or all ancestors (axis 1) of the nodes in ``own``."""
     if axis == 0:
@@ -93,7 +92,7 @@ def mark_above(own: Any, axis: int, up: Any, level: Any, marks: Any, stamp: int)
                 p = up[p]
 
 
-@_kernel
+@kernel
 def keep_marked(nodes: Any, marks: Any, stamp: int) -> int:
     """Move the marked nodes to the front and return how many there are."""
     n = 0
@@ -104,7 +103,7 @@ def keep_marked(nodes: Any, marks: Any, stamp: int) -> int:
     return n
 
 
-@_kernel
+@kernel
 def keep_level(nodes: Any, level: Any, wanted: int) -> int:
     """Move the nodes of one level to the front and return how many there are."""
     n = 0
@@ -115,7 +114,7 @@ def keep_level(nodes: Any, level: Any, wanted: int) -> int:
     return n
 
 
-@_kernel
+@kernel
 def keep_below(
     own: Any, above: Any, axis: int, up: Any, size: Any, level: Any, marks: Any, stamp: int, out: Any
 ) -> int:

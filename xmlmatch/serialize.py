@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numba
 import numpy as np
 
 from xmlmatch.handlers import COMMENT, END, LEVEL_OF, NAME, PARENT, SIZE, START
+from xmlmatch.kernels import kernel
 
 if TYPE_CHECKING:
     from xmlmatch.document import Document
-
-_kernel = numba.njit(cache=True, nogil=True)
 
 _AMP: Final = np.frombuffer(b"&amp;", np.uint8)
 _LT: Final = np.frombuffer(b"&lt;", np.uint8)
@@ -60,7 +58,7 @@ def _inherited_declarations(document: Document, node: int) -> bytes:
     return "".join(words).encode()
 
 
-@_kernel
+@kernel
 def _put(out: Any, at: int, source: Any, start: int, end: int) -> int:
     """Copy a slice if there is room (there is none while counting) and return the new position."""
     if at + end - start <= out.size:
@@ -69,19 +67,19 @@ def _put(out: Any, at: int, source: Any, start: int, end: int) -> int:
     return at + end - start
 
 
-@_kernel
+@kernel
 def _word(out: Any, at: int, word: Any) -> int:
     return _put(out, at, word, 0, word.size)
 
 
-@_kernel
+@kernel
 def _byte(out: Any, at: int, byte: int) -> int:
     if at < out.size:
         out[at] = byte
     return at + 1
 
 
-@_kernel
+@kernel
 def _text(out: Any, at: int, chars: Any, start: int, end: int, attribute: bool) -> int:
     """Copy character data with the references that XML and C14N ask for."""
     for i in range(start, end):
@@ -105,7 +103,7 @@ def _text(out: Any, at: int, chars: Any, start: int, end: int, attribute: bool) 
     return at
 
 
-@_kernel
+@kernel
 def _tag(out: Any, at: int, arrays: Any, node: int, inherited: Any, declaration: int) -> int:
     """Write ``<name`` with declarations and attributes; the ``>`` waits until there is content."""
     nodes, chars, names, pool, declarations = arrays[0], arrays[1], arrays[2], arrays[3], arrays[4]
@@ -133,7 +131,7 @@ def _tag(out: Any, at: int, arrays: Any, node: int, inherited: Any, declaration:
     return at
 
 
-@_kernel
+@kernel
 def _extras(out: Any, at: int, arrays: Any, cursor: Any, opened: int, upto: int) -> int:
     """Write the comments and instructions of ``opened`` that stand before node ``upto``, and the text before each.
 
@@ -153,7 +151,7 @@ def _extras(out: Any, at: int, arrays: Any, cursor: Any, opened: int, upto: int)
     return at
 
 
-@_kernel
+@kernel
 def _content(out: Any, at: int, chars: Any, cursor: Any, upto: int, more: bool) -> int:
     """Write the text up to ``upto``, after the ``>`` of the open tag if anything follows."""
     if cursor[2] == 1 and (more or upto > cursor[0]):
@@ -164,7 +162,7 @@ def _content(out: Any, at: int, chars: Any, cursor: Any, upto: int, more: bool) 
     return at
 
 
-@_kernel
+@kernel
 def _close(out: Any, at: int, arrays: Any, cursor: Any, node: int, upto: int) -> int:
     nodes, chars, names, pool = arrays[0], arrays[1], arrays[2], arrays[3]
     at = _extras(out, at, arrays, cursor, node, upto)
@@ -178,13 +176,13 @@ def _close(out: Any, at: int, arrays: Any, cursor: Any, node: int, upto: int) ->
     return _byte(out, at, 62)
 
 
-@_kernel
+@kernel
 def _first(rows: Any, row: int, value: int) -> int:
     """Find the first column whose entry in ``row`` is at least ``value``."""
     return int(np.searchsorted(rows[row], value))
 
 
-@_kernel
+@kernel
 def _write(out: Any, arrays: Any, top: int, inherited: Any) -> int:
     nodes, chars, names, pool = arrays[0], arrays[1], arrays[2], arrays[3]
     nothing = inherited[:0]

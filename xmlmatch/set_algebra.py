@@ -27,9 +27,8 @@ import numba
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]  # not in numba's __all__
 
+from xmlmatch.kernels import kernel
 from xmlmatch.pointers import int32_at, int64_at
-
-_kernel = numba.njit(cache=True, nogil=True)
 
 EMPTY: Final = 0
 ROOT: Final = 1
@@ -49,7 +48,7 @@ _MARKS_AT, _RESULTS_AT, _MATCHED_AT, _BODY_FIRST_AT = range(29, 33)
 STATE_SLOTS: Final = 33
 
 
-@_kernel
+@kernel
 def begin(state: Any, up: Any, pool: Any, set_first: Any, intern: Any, marks: Any) -> None:
     """Reset the state and make the sets 0 and 1; afterwards ``commit`` works."""
     state[:] = 0
@@ -68,7 +67,7 @@ def begin(state: Any, up: Any, pool: Any, set_first: Any, intern: Any, marks: An
     commit(at, 1)
 
 
-@_kernel
+@kernel
 def match_bodies(
     state: Any, bodies: Any, sub_atom: Any, sub_first: Any, sub_count: Any, lists: Any, atom_count: Any,
     atom_here: Any, atom_set: Any, up: Any, size: Any, level: Any, labels: Any,
@@ -95,7 +94,7 @@ def match_bodies(
     return _match_all(int64_at(state.ctypes.data), bodies, sub_set.size)
 
 
-@_kernel
+@kernel
 def _match_all(state: Any, bodies: Any, sub_patterns: int) -> Any:
     if _evaluate_all(state, sub_patterns) == FULL:
         return FULL
@@ -120,7 +119,7 @@ def _match_all(state: Any, bodies: Any, sub_patterns: int) -> Any:
     return 0
 
 
-@_kernel
+@kernel
 def _evaluate_all(state: Any, sub_patterns: int) -> Any:
     """Compute the set of every sub-pattern in the order of their numbers.
 
@@ -140,7 +139,7 @@ def _evaluate_all(state: Any, sub_patterns: int) -> Any:
     return 0
 
 
-@_kernel
+@kernel
 def _combine(state: Any, sub: int) -> Any:
     """The set of a sub-pattern from its children's; ``UNKNOWN`` if one of those is missing."""
     atom = int32_at(state[_SUB_ATOM_AT])[sub]
@@ -165,7 +164,7 @@ def _combine(state: Any, sub: int) -> Any:
     return found
 
 
-@_kernel
+@kernel
 def _evaluate(state: Any, top: int) -> Any:
     """Compute a sub-pattern after whatever is missing below it, without recursion."""
     sub_set, stack, rows = int32_at(state[_SUB_SET_AT]), int32_at(state[_STACK_AT]), state[_STACK_SIZE]
@@ -191,7 +190,7 @@ def _evaluate(state: Any, top: int) -> Any:
     return sub_set[top]
 
 
-@_kernel
+@kernel
 def _descend(state: Any, top: int, top_set: int) -> Any:
     """Append the final sets of a body's nodes in pre-order; a frame holds: sub-pattern, next child, final set."""
     stack, rows, results = int32_at(state[_STACK_AT]), state[_STACK_SIZE], int32_at(state[_RESULTS_AT])
@@ -222,7 +221,7 @@ def _descend(state: Any, top: int, top_set: int) -> Any:
 # --- the algebra -------------------------------------------------------------------------------------------
 
 
-@_kernel
+@kernel
 def commit(state: Any, length: int) -> Any:
     """Number the set that stands at the end of the pool, or find the equal one that is there already."""
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
@@ -254,7 +253,7 @@ def commit(state: Any, length: int) -> Any:
     return number
 
 
-@_kernel
+@kernel
 def _slot(state: Any, key: int) -> Any:
     """Where a key stands in the memo (its set is the next entry), or the free place where it may."""
     memo = int64_at(state[_MEMO_AT])
@@ -266,12 +265,12 @@ def _slot(state: Any, key: int) -> Any:
     return 2 * slot
 
 
-@_kernel
+@kernel
 def _key(operation: int, left: int, right: int) -> Any:
     return (numba.int64(operation) << 60) | (numba.int64(left) << 30) | numba.int64(right)
 
 
-@_kernel
+@kernel
 def _remember(state: Any, slot: int, key: int, found: int) -> Any:
     if found != FULL:
         memo = int64_at(state[_MEMO_AT])
@@ -282,7 +281,7 @@ def _remember(state: Any, slot: int, key: int, found: int) -> Any:
     return found
 
 
-@_kernel
+@kernel
 def _up(state: Any, label: int, axis: int, number: int) -> Any:
     key = _key(_UP + axis, label + 1, number)
     slot = _slot(state, key)
@@ -292,7 +291,7 @@ def _up(state: Any, label: int, axis: int, number: int) -> Any:
     return _remember(state, slot, key, _compute_up(state, label, axis, number))
 
 
-@_kernel
+@kernel
 def _and(state: Any, left: int, right: int) -> Any:
     low, high = min(left, right), max(left, right)
     if low in (high, EMPTY):
@@ -305,7 +304,7 @@ def _and(state: Any, left: int, right: int) -> Any:
     return _remember(state, slot, key, _compute_and(state, low, high))
 
 
-@_kernel
+@kernel
 def _down(state: Any, above: int, axis: int, number: int) -> Any:
     key = _key(_DOWN + axis, above, number)
     slot = _slot(state, key)
@@ -315,7 +314,7 @@ def _down(state: Any, above: int, axis: int, number: int) -> Any:
     return _remember(state, slot, key, _compute_down(state, above, axis, number))
 
 
-@_kernel
+@kernel
 def _compute_up(state: Any, label: int, axis: int, number: int) -> Any:
     """The nodes with ``label`` (-1: any element) above the members of a set."""
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
@@ -343,7 +342,7 @@ def _compute_up(state: Any, label: int, axis: int, number: int) -> Any:
     return commit(state, n)
 
 
-@_kernel
+@kernel
 def _compute_and(state: Any, left: int, right: int) -> Any:
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])
     start = state[POOL]
@@ -365,7 +364,7 @@ def _compute_and(state: Any, left: int, right: int) -> Any:
     return commit(state, n)
 
 
-@_kernel
+@kernel
 def _compute_down(state: Any, above: int, axis: int, number: int) -> Any:
     """The same semijoin as ``semijoin.keep_below``, on numbered sets."""
     pool, set_first = int32_at(state[_POOL_AT]), int64_at(state[_SET_FIRST_AT])

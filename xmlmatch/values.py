@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numba
 import numpy as np
 
 from xmlmatch.handlers import END, START
+from xmlmatch.kernels import kernel
 from xmlmatch.numerals import number, scan
 from xmlmatch.predicates import Operator, Predicate
 
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
     from xmlmatch.document import Document
 
-_kernel = numba.njit(cache=True, nogil=True)
-
 CODES: Final = {operator: code for code, operator in enumerate(Operator)}
 _EQ, _NE, _LT, _LE, _GT, _GE = range(6)
 
 
-@_kernel
+@kernel
 def holds(
     chars: Any, start: int, end: int, value: float, operator: int, numeric: bool, constant: float, text: Any,
     text_start: int, text_end: int,
@@ -54,7 +52,7 @@ def holds(
     return value >= constant
 
 
-@_kernel
+@kernel
 def _keep(
     nodes: Any,
     doc_nodes: Any,
@@ -76,7 +74,7 @@ def _keep(
     return out[:n]
 
 
-@_kernel
+@kernel
 def _read(nodes: Any, doc_nodes: Any, chars: Any, numbers: Any, hard: Any) -> int:
     """Read the numbers of ``nodes``; collect in ``hard`` those that Python must round; return how many."""
     n = 0
