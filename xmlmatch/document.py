@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from xmlmatch import expat, handlers, namespaces, serialize
-from xmlmatch.encodings import ENTITIES_DEFINED, to_utf8, without_external_subset
+from xmlmatch.encodings import to_utf8
 from xmlmatch.errors import DocumentError
 from xmlmatch.kernels import kernel
 from xmlmatch.namespaces import Declaration, Scopes
+from xmlmatch.prolog import ENTITIES_DEFINED, without_external_subset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

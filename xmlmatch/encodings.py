@@ -1,4 +1,4 @@
-"""From any declared encoding to the UTF-8 that Expat reads, and the prolog tidied for it."""
+"""From any declared encoding to the UTF-8 that Expat reads."""
 
 from __future__ import annotations
 
@@ -16,19 +16,6 @@ _KNOWN: Final = re.compile(
     r"gb\d+|gbk|big5(-hkscs)?|mac\w+|macintosh|tis-620|utf-16(le|be|-le|-be)?",
     re.IGNORECASE,
 )
-# The prolog up to the external identifier of a DOCTYPE. Atomic groups: a document of many comments must not
-# make the expression try each way of joining them.
-_DOCTYPE: Final = re.compile(
-    rb"""\A(?:(?><\?.*?\?>)|(?><!--.*?-->)|\s)*+<!DOCTYPE\s+[^\s\[>]+"""
-    rb"""(\s+(?:SYSTEM\s+(?:"[^"]*"|'[^']*')|PUBLIC\s+(?:"[^"]*"|'[^']*')\s+(?:"[^"]*"|'[^']*')))?""",
-    re.DOTALL,
-)
-# What may stand in an internal subset before an entity is defined.
-_NO_ENTITY: Final = re.compile(
-    rb"""\s*\[(?:(?><!--.*?-->)|(?><\?.*?\?>)|"[^"]*"|'[^']*'|[^"'<\]]++|<(?!!--|\?|!ENTITY))*+(<!ENTITY)?""",
-    re.DOTALL,
-)
-ENTITIES_DEFINED: Final = "the document defines entities; entities are refused, write the text itself"
 
 
 def to_utf8(data: bytes) -> tuple[bytes, bytes | None]:
@@ -67,27 +54,3 @@ def _encoding_of(data: bytes) -> str | None:
     if not _KNOWN.fullmatch(name):
         raise DocumentError(f"encoding {name!r} is not supported; send UTF-8, UTF-16 or a common character set")
     return name
-
-
-def without_external_subset(data: bytes) -> tuple[bytes, bool]:
-    """Blank the external identifier of a DOCTYPE; also say whether there is a DOCTYPE.
-
-    Nothing is ever fetched, and an external identifier would let Expat skip undefined entities in silence.
-    Blanks keep the line numbers. An internal subset that defines entities is refused here, before Expat could
-    expand any of them.
-
-    >>> without_external_subset(b'<!DOCTYPE a SYSTEM "x.dtd"><a/>')
-    (b'<!DOCTYPE a               ><a/>', True)
-    """
-    if b"<!DOCTYPE" not in data:
-        return data, False
-    found = _DOCTYPE.match(data)
-    if found is None:
-        return data, False
-    subset = _NO_ENTITY.match(data, found.end())
-    if subset is not None and subset[1]:
-        raise DocumentError(ENTITIES_DEFINED)
-    if found[1]:
-        start, end = found.span(1)
-        data = data[:start] + re.sub(rb"[^\r\n]", b" ", found[1]) + data[end:]
-    return data, True
