@@ -1,9 +1,10 @@
 """The pattern language, documents as arrays, and matching: what everything else stands on.
 
-Layers, bottom up: ``numerals`` and ``predicates`` (values), ``pattern`` and ``pattern_parser`` (what a
-subscription asks for), ``expat``, ``handlers``, ``namespaces`` and ``document`` (bytes to arrays),
-``semijoin`` (the one kernel, ``reduce``), ``rows`` and ``nodesets`` (results), ``matching`` (one pattern),
-``store``, ``set_algebra`` and ``matcher`` (very many at once). Start reading at ``pattern`` and ``semijoin``.
+Layers, bottom up: ``kernels`` and ``pointers`` (how we compile), ``numerals`` and ``predicates`` (values),
+``pattern`` and ``pattern_parser`` (what a subscription asks for), ``encodings``, ``prolog``, ``expat``,
+``handlers``, ``namespaces`` and ``document`` (bytes to arrays), ``semijoin`` (the one kernel, ``reduce``),
+``rows`` and ``nodesets`` (results), ``matching`` (one pattern), ``store``, ``atoms``, ``set_algebra`` and
+``matcher`` (very many at once). Start reading at ``pattern`` and ``semijoin``.
 
 >>> from xmlmatch import Document, Pattern, match
 >>> document = Document.parse(b"<shop><book price='40'><title>Rivers</title></book></shop>")

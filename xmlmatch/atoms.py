@@ -18,14 +18,14 @@ from xmlmatch.values import holds
 
 @kernel
 def place_atoms(
-    label_here: Any, label_longest: Any, atom_label: Any, atom_first: Any, atom_count: Any, atom_kind: Any,
-    equal_head: Any, equal_next: Any, lists: Any, predicate: Any, number: Any, text: Any,
+    label_here: Any, atom_label: Any, atom_first: Any, atom_count: Any, atom_kind: Any,
+    lists: Any, predicate: Any, number: Any, text: Any,
     start: Any, end: Any, chars: Any, numbers: Any, order: Any, first: Any, elements: Any,
     state: Any, pool: Any, atom_here: Any, atom_set: Any,
 ) -> int:  # fmt: skip
-    """Fill ``atom_here`` (the atom's label in the document, -1 for any element) and ``atom_set``; 0 or ``FULL``.
+    """Fill ``atom_here`` (an atom's label in the document, -1 for any element) and ``atom_set``; 0 or ``FULL``.
 
-    ``label_longest`` is the length of the longest constant an ``EQUAL`` atom of each label has, -1 for none.
+    ``EQUAL`` atoms stay empty: ``place_equal_atoms`` comes next.
     """
     at = int64_at(state.ctypes.data)
     for atom in range(atom_here.size):
@@ -63,6 +63,21 @@ def place_atoms(
         if found == FULL:
             return FULL
         atom_set[atom] = found
+    return 0
+
+
+@kernel
+def place_equal_atoms(
+    label_here: Any, label_longest: Any, atom_label: Any, atom_first: Any, equal_head: Any, equal_next: Any,
+    lists: Any, predicate: Any, text: Any,
+    start: Any, end: Any, chars: Any, order: Any, first: Any,
+    state: Any, pool: Any, atom_set: Any,
+) -> int:  # fmt: skip
+    """Fill ``atom_set`` for the ``EQUAL`` atoms that some value of the document names; 0 or ``FULL``.
+
+    ``label_longest`` is the length of the longest constant an ``EQUAL`` atom of each label has, -1 for none.
+    """
+    at = int64_at(state.ctypes.data)
     for label in range(label_longest.size):
         here = label_here[label]
         if here < 0 or label_longest[label] < 0:

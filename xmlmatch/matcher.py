@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from xmlmatch.atoms import place_atoms
+from xmlmatch.atoms import place_atoms, place_equal_atoms
 from xmlmatch.bodies import Bodies
 from xmlmatch.errors import MatchLimitError
 from xmlmatch.handlers import END, LEVEL_OF, PARENT, SIZE, START
@@ -211,11 +211,18 @@ def _match(
     atom_here, atom_set = np.empty((2, store.atom_count), np.int32)
     begin(s.state, nodes[PARENT], s.pool, s.set_first, s.intern, s.marks)
     full = place_atoms(
-        label_here, store.label_longest, arrays.atom_label, arrays.atom_first, arrays.atom_count,
-        arrays.atom_kind, store.equal.head, store.equal.next, arrays.lists, arrays.predicate, arrays.number,
-        arrays.text,
+        label_here, arrays.atom_label, arrays.atom_first, arrays.atom_count, arrays.atom_kind, arrays.lists,
+        arrays.predicate, arrays.number, arrays.text,
         nodes[START], nodes[END], document.chars, numbers, index.order, index.first, index.elements,
         s.state, s.pool, atom_here, atom_set,
+    )  # fmt: skip
+    if full == FULL:
+        return FULL
+    full = place_equal_atoms(
+        label_here, store.label_longest, arrays.atom_label, arrays.atom_first, store.equal.head,
+        store.equal.next, arrays.lists, arrays.predicate, arrays.text,
+        nodes[START], nodes[END], document.chars, index.order, index.first,
+        s.state, s.pool, atom_set,
     )  # fmt: skip
     if full == FULL:
         return FULL

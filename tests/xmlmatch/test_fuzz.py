@@ -28,7 +28,7 @@ MARKUP = st.sampled_from(
 ).map(lambda word: word.replace(b"\x1f", b" ")) | st.sampled_from([b"\xef\xbb\xbf", b"\xff\xfe", b"\x00"])
 
 
-def parse_pattern(text):
+def checked_pattern(text):
     try:
         pattern = Pattern.parse(text, NAMESPACES)
     except PatternError:
@@ -37,7 +37,7 @@ def parse_pattern(text):
     return pattern
 
 
-def parse_document(data):
+def checked_document(data):
     try:
         document = Document.parse(data)
     except DocumentError:
@@ -51,15 +51,15 @@ def parse_document(data):
 @settings(max_examples=400)
 @given(st.lists(st.one_of(SIGNS, WORDS), max_size=25).map("".join))
 def test_any_text_is_a_pattern_or_a_pattern_error(text):
-    parse_pattern(text)
-    parse_pattern(f"//a[{text}")
+    checked_pattern(text)
+    checked_pattern(f"//a[{text}")
 
 
 @settings(max_examples=150)
 @given(st.text(max_size=60))
 def test_any_unicode_is_a_pattern_or_a_pattern_error(text):
-    parse_pattern(text)
-    parse_pattern(f"//{text}")
+    checked_pattern(text)
+    checked_pattern(f"//{text}")
 
 
 def mutated(rng, value):
@@ -83,7 +83,7 @@ def mutated(rng, value):
 @given(drawn_patterns(), st.randoms(use_true_random=False))
 def test_a_mutated_pattern_is_a_pattern_or_a_pattern_error(drawn, rng):
     for _ in range(4):
-        parse_pattern(mutated(rng, drawn.text))
+        checked_pattern(mutated(rng, drawn.text))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -92,7 +92,7 @@ def test_seeded_mutations_of_patterns_match_or_are_refused(seed):
     document = Document.parse(random_case(rng)[0].encode())
     found = []
     for _ in range(250):
-        pattern = parse_pattern(mutated(rng, random_case(rng)[1].text))
+        pattern = checked_pattern(mutated(rng, random_case(rng)[1].text))
         if pattern is not None:
             list(match(pattern, document).rows(limit=10**7))
             found.append(pattern)
@@ -103,23 +103,23 @@ def test_seeded_mutations_of_patterns_match_or_are_refused(seed):
 @settings(max_examples=300)
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_document_or_a_document_error(data):
-    parse_document(data)
-    parse_document(b"<a>" + data + b"</a>")
+    checked_document(data)
+    checked_document(b"<a>" + data + b"</a>")
 
 
 @settings(max_examples=400)
 @given(st.lists(MARKUP, max_size=14).map(b"".join))
 def test_any_markup_is_a_document_or_a_document_error(data):
-    parse_document(data)
-    parse_document(b"<a" + data + b"</a>")
-    parse_document(b"<!DOCTYPE a [" + data + b"]><a/>")
+    checked_document(data)
+    checked_document(b"<a" + data + b"</a>")
+    checked_document(b"<!DOCTYPE a [" + data + b"]><a/>")
 
 
 @settings(max_examples=200)
 @given(documents(), st.randoms(use_true_random=False))
 def test_a_mutated_document_is_a_document_or_a_document_error(data, rng):
     for _ in range(4):
-        parse_document(mutated(rng, data))
+        checked_document(mutated(rng, data))
 
 
 # lxml also wants namespaces to be URIs, which Namespaces in XML leaves to the application, and has its own rule
@@ -145,7 +145,7 @@ def test_a_mutated_document_is_refused_where_lxml_refuses_it(seed):
             if any(words in str(refusal) for words in ONLY_LXML):
                 continue
             nodes = None
-        document = parse_document(bytes(data))
+        document = checked_document(bytes(data))
         assert (document is None) == (nodes is None), bytes(data)
         if document is not None:
             labels = [document.label_of(i) for i in range(len(document))]
@@ -160,7 +160,7 @@ def test_mutated_bytes_of_any_encoding_are_a_document_or_a_document_error(encodi
     text = f"<?xml version='1.0' encoding='{encoding.replace('_', '-')}'?><a x='日'>本<b/></a>"
     data = text.encode(encoding)
     for _ in range(150):
-        parse_document(mutated(rng, data))
+        checked_document(mutated(rng, data))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -171,4 +171,4 @@ def test_flipped_bits_of_a_document_are_a_document_or_a_document_error(seed):
         broken = bytearray(data)
         for _ in range(rng.randint(1, 3)):
             broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
-        parse_document(bytes(broken))
+        checked_document(bytes(broken))

@@ -1,5 +1,7 @@
 """What the package offers, and that it loads only what is asked for."""
 
+from importlib import import_module
+
 import pytest
 
 import xmlmatch
@@ -28,5 +30,23 @@ def test_every_error_is_one_of_the_package(name):
     assert issubclass(getattr(errors, name), errors.XmlMatchError)
 
 
-def test_warming_up_runs_every_kernel():
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("atoms", "place_atoms"),
+        ("atoms", "place_equal_atoms"),
+        ("bodies", "_expand"),
+        ("document", "_group"),
+        ("namespaces", "_inherit"),
+        ("rows", "_fill"),
+        ("semijoin", "_reduce"),
+        ("serialize", "_write"),
+        ("set_algebra", "begin"),
+        ("set_algebra", "match_bodies"),
+        ("values", "_keep"),
+        ("values", "_read"),
+    ],
+)
+def test_warming_up_compiles_every_kernel_that_python_calls(module, name):
     warm()
+    assert getattr(import_module(f"xmlmatch.{module}"), name).signatures
