@@ -2,11 +2,11 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-15s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-18s %s\n", $$1, $$2 }'
 
 setup: ## make .venv with all packages, or bring it up to date
 	@python3 bootstrap.py
@@ -42,6 +42,9 @@ lock: setup ## pin the newest allowed versions of all packages in constraints.tx
 
 bench-matching: setup ## time the matching of patterns against documents
 	@$(PYTHON) -m benchmarks.matching
+
+bench-calibration: setup ## compare generated documents with real XMark ones, where those are at hand
+	@$(PYTHON) -m benchmarks.calibration
 
 clean: ## remove .venv and everything else that was made here
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -229,7 +229,9 @@ class _Parser:
             if self.take("]"):
                 return
             if not self.word("and"):
-                self.refuse("the predicate goes on with something else", f"] or and; {CONDITION}")
+                closed = self.at < len(self.text)
+                reason = "the predicate goes on with something else" if closed else "the predicate is not closed"
+                self.refuse(reason, f"] or and; {CONDITION}")
 
     def condition(self, index: int) -> None:
         self.space()
