@@ -21,12 +21,13 @@ def test_the_canonical_text_parses_back_to_an_equal_pattern(drawn):
 
 
 def shape(pattern, i):
-    """Describe a sub-pattern as nested sets: what canonical forms must have in common."""
+    """Describe a sub-pattern as nested sorted tuples: what canonical forms must have in common."""
     node = pattern.nodes[i]
     branches = [shape(pattern, k) for k, child in enumerate(pattern.nodes) if child.parent == i]
-    silent = frozenset(b for b in branches if not returns_something(b))
-    loud = tuple(sorted((b for b in branches if returns_something(b)), key=repr))
-    return node.label, node.axis, frozenset(node.predicates), frozenset(node.returns), silent, loud
+    silent = tuple(sorted({b for b in branches if not returns_something(b)}))
+    loud = tuple(sorted(b for b in branches if returns_something(b)))
+    predicates, returns = sorted(set(map(str, node.predicates))), sorted(r.value for r in node.returns)
+    return node.label, int(node.axis), tuple(predicates), tuple(returns), silent, loud
 
 
 def returns_something(branch):
