@@ -12,6 +12,8 @@ True
 """
 
 from rewriting.embedding import cover, embeds
+from rewriting.graph import EmbeddingGraph
 from rewriting.rewritable import unrewritable
+from rewriting.rewritings import Rewriting, rewritings
 
-__all__ = ["cover", "embeds", "unrewritable"]
+__all__ = ["EmbeddingGraph", "Rewriting", "cover", "embeds", "rewritings", "unrewritable"]

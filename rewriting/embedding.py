@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xmlmatch import predicates, reduce
+from rewriting.conditions import implies
+from xmlmatch import reduce
 from xmlmatch.pattern import ANY, Axis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from xmlmatch import Pattern, PatternNode, Predicate
+    from xmlmatch import Pattern, PatternNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,3 @@ def _accepts(node: PatternNode, query_node: PatternNode) -> bool:
     elif node.label != query_node.label:
         return False
     return implies(query_node.predicates, node.predicates)
-
-
-@lru_cache(maxsize=65_536)
-def implies(stronger: tuple[Predicate, ...], weaker: tuple[Predicate, ...]) -> bool:
-    """``predicates.implies``, remembered: the same few sets are compared over and over."""
-    return not weaker or stronger == weaker or predicates.implies(stronger, weaker)

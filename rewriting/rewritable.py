@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rewriting.embedding import cover, embeds, implies
+from rewriting.conditions import implies
+from rewriting.embedding import cover, embeds
 from xmlmatch import Operator, Pattern, PatternNode, Return
 from xmlmatch.pattern import ANY
 

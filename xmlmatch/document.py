@@ -152,6 +152,15 @@ class Document:
         """The number of each node in document order: its index."""
         return np.arange(len(self), dtype=np.int32)
 
+    @property
+    def span(self) -> NDArray[np.int32]:
+        """The same as ``size``: nothing of a document is missing, as it may be in a part of one."""
+        return self.size
+
+    def positions(self, pre: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return where nodes stand in the arrays: at their ``pre``."""
+        return pre
+
     @cached_property
     def index(self) -> LabelIndex:
         """The nodes grouped by label; made at first use and kept."""

@@ -17,12 +17,14 @@ import numba
 _STAMP: Final = "kernels.stamp"
 
 
-def forget_stale(package: Path) -> bool:
+def forget_stale(package: Path, *below: Path) -> bool:
     """Remove the compiled code in a package's ``__pycache__`` unless its sources are as they were; say if it did.
 
-    A folder that cannot be written is left alone: it was installed as a whole, so it cannot be half new.
+    ``below``: the packages whose compiled functions it calls. A folder that cannot be written is left alone: it
+    was installed as a whole, so it cannot be half new.
     """
-    seen = sorted((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in package.glob("*.py"))
+    paths = [path for folder in (package, *below) for path in folder.glob("*.py")]
+    seen = sorted((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
     cache, wanted = package / "__pycache__", repr(seen)
     try:
         if (cache / _STAMP).read_text(encoding="utf-8") == wanted:

@@ -30,4 +30,5 @@ def _pointer_to(element: Any) -> Any:
 bytes_at: Final = _pointer_to(types.uint8)
 int32_at: Final = _pointer_to(types.int32)
 int64_at: Final = _pointer_to(types.int64)
+float64_at: Final = _pointer_to(types.float64)
 address_at: Final = _pointer_to(types.intp)

@@ -1,0 +1,218 @@
+"""Candidates for every pattern of an embedding graph at once: the rewritability graph as arrays.
+
+Threads take turns at runs of queries (the compiled part releases the GIL) and keep only candidates. Patterns that
+the compiled part cannot take (over 64 nodes, or needing more than eight views) are done one by one.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rewriting.batch import EDGES, GIVEN_UP, TOTALS, run
+from rewriting.candidates import BATCH, Effort, candidates, text_hash
+from rewriting.kernels import MASK_BITS
+from rewriting.providers import feeders
+from rewriting.scan import LABEL_SET
+from rewriting.search import MOST_MEMBERS, MOST_POOL, scratch
+from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
+from rewriting.table import CARRIES
+from rewriting.trie import T_VIEWS, T_VIEWS_END
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rewriting.graph import EmbeddingGraph
+    from rewriting.trie import Trie
+
+_QUERIES_PER_RUN: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTable:
+    """Candidates ``first[q] : first[q + 1]`` belong to the pattern with number ``q``, the cheapest first.
+
+    Candidate ``c`` costs ``costs[c]`` bytes per thousand documents and takes the views with the numbers
+    ``members[member_first[c] : member_first[c + 1]]``. ``edges`` counts the edges of the embedding graph,
+    ``given_up`` those that the feeding order forbids.
+    """
+
+    first: NDArray[np.int64]
+    costs: NDArray[np.int64]
+    member_first: NDArray[np.int64]
+    members: NDArray[np.int32]
+    edges: int
+    given_up: int
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    @property
+    def rewritable(self) -> int:
+        """How many patterns have a candidate."""
+        return int(np.count_nonzero(np.diff(self.first)))
+
+    def of(self, number: int) -> list[tuple[int, tuple[int, ...]]]:
+        """List the candidates of a pattern: cost, and the numbers of its views."""
+        return [
+            (int(self.costs[c]), tuple(self.members[self.member_first[c] : self.member_first[c + 1]].tolist()))
+            for c in range(self.first[number], self.first[number + 1])
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a run of queries gave: per query its number and how many candidates; then costs, sizes, members."""
+
+    queries: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    costs: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    members: NDArray[np.int32]
+    totals: NDArray[np.int64]
+
+
+def find_candidates(
+    graph: EmbeddingGraph,
+    k: int = 30,
+    *,
+    statistics: Statistics | None = None,
+    effort: Effort = BATCH,
+    link_bytes: int = LINK_BYTES,
+    threads: int | None = None,
+    tick: Callable[[int], None] = lambda _: None,
+) -> CandidateTable:
+    """Find up to ``k`` candidates for every pattern, along the feeding order; ``tick`` is told how many are done.
+
+    >>> from rewriting import EmbeddingGraph
+    >>> from xmlmatch import Pattern
+    >>> graph = EmbeddingGraph.build(Pattern.parse(t) for t in ["//a{cont}", "//b{val}", "//a{val}[b{val}]"])
+    >>> [views for cost, views in find_candidates(graph).of(2)]
+    [(0, 1)]
+    """
+    if k < 1:
+        raise ValueError(f"k, the number of candidates per pattern, is 1 or more, not {k}")
+    if not (1 <= effort.pool <= MOST_POOL - MASK_BITS and 1 <= effort.width <= effort.pool):
+        raise ValueError(f"a batch takes a pool of up to {MOST_POOL - MASK_BITS}, and no wider extensions")
+    known = statistics or Statistics()
+    places = _Places.of(graph, known)
+    options = (link_bytes * DOCUMENTS, effort.pool, effort.expansions, effort.width, effort.enough, k)
+    parts = []
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        for part in pool.map(lambda run_: places.run(run_, options), places.runs()):
+            parts.append(part)
+            tick(len(part.queries))
+    slow = [q for part in parts for q in part.queries[part.counts < 0].tolist()]
+    for number in [*slow, *graph.large]:
+        parts.append(_one(graph, number, k, known, effort, link_bytes))
+        tick(number in graph.large)
+    return _joined(parts, int(graph.numbers.max(initial=-1)) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """What the compiled part reads, in the order of the trie."""
+
+    trie: Trie
+    table: tuple[object, ...]
+    carried: NDArray[np.uint8]
+    sizes: NDArray[np.int64]
+    order: NDArray[np.int64]
+    signatures: NDArray[np.int64]
+    hashes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, graph: EmbeddingGraph, statistics: Statistics) -> _Places:
+        trie = graph.trie
+        patterns = [graph.pattern(number) for number in trie.slots.tolist()]
+        sizes = [statistics.of(pattern) for pattern in patterns] or [np.zeros((3, 0), np.int64)]
+        table = graph.table
+        return cls(
+            trie,
+            (trie.nodes, trie.first, table.attribute, table.conditions.arrays),
+            trie.nodes[:, CARRIES].astype(np.uint8),
+            np.ascontiguousarray(np.concatenate(sizes, axis=1)),
+            graph.feeding_ranks()[trie.slots],
+            np.ascontiguousarray(graph.signs[trie.slots, LABEL_SET]),
+            np.array([text_hash(pattern) for pattern in patterns], np.int64),
+        )
+
+    def runs(self) -> list[NDArray[np.int64]]:
+        """Cut the trie nodes where views end into runs of about equally many views."""
+        ends = self.trie.terminals
+        upto = self.trie.trie[ends, T_VIEWS_END].astype(np.int64)
+        cuts = np.searchsorted(upto, np.arange(_QUERIES_PER_RUN, len(self.order), _QUERIES_PER_RUN))
+        return [run_ for run_ in np.split(ends, np.unique(cuts)) if len(run_)]
+
+    def run(self, ends: NDArray[np.int64], options: tuple[int, ...]) -> _Part:
+        begin = int(self.trie.trie[ends[0], T_VIEWS])
+        count = int(self.trie.trie[ends[-1], T_VIEWS_END]) - begin
+        totals, counts = np.zeros(TOTALS, np.int64), np.zeros(count, np.int64)
+        most = count * options[-1]
+        costs, members = np.empty(most, np.int64), np.empty((most, MOST_MEMBERS), np.int32)
+        written = run(
+            self.trie.trie, self.table, self.carried, self.sizes, self.order, self.signatures, self.hashes, ends,
+            options, scratch(), totals, counts, (costs, members),
+        )  # fmt: skip
+        used = members[:written]
+        inside = used >= 0
+        numbers = self.trie.slots.astype(np.int32)[used[inside]]
+        return _Part(
+            self.trie.slots[begin : begin + count],
+            counts,
+            costs[:written].copy(),
+            inside.sum(axis=1),
+            numbers,
+            totals,
+        )
+
+
+def _one(
+    graph: EmbeddingGraph, number: int, k: int, statistics: Statistics, effort: Effort, link_bytes: int
+) -> _Part:
+    """Do one pattern the slow way. Its edges were counted already unless it is large."""
+    query, views = graph.pattern(number), graph.feeders_of(number)
+    able = feeders(query, [graph.pattern(u) for u in views.tolist()], statistics)
+    found = list(candidates(query, able, k, effort=effort, link_bytes=link_bytes))
+    totals = np.zeros(TOTALS, np.int64)
+    if number in graph.large:
+        totals[EDGES] = len(graph.views_of(number))
+        totals[GIVEN_UP] = totals[EDGES] - len(views)
+    members = [graph.number(able[v].view) for c in found for v in c.members]
+    return _Part(
+        np.array([number]),
+        np.array([len(found)]),
+        np.array([c.cost for c in found], np.int64),
+        np.array([len(c.members) for c in found], np.int64),
+        np.array(members, np.int32),
+        totals,
+    )
+
+
+def _joined(parts: list[_Part], numbers: int) -> CandidateTable:
+    """Put the parts together in the order of the patterns' numbers."""
+    empty = np.empty(0, np.int64)
+    queries = np.concatenate([empty, *(np.repeat(p.queries, np.maximum(p.counts, 0)) for p in parts)])
+    costs = np.concatenate([empty, *(p.costs for p in parts)])
+    sizes = np.concatenate([empty, *(p.sizes for p in parts)])
+    members = np.concatenate([np.empty(0, np.int32), *(p.members for p in parts)])
+    order = np.argsort(queries, kind="stable")
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    lengths = sizes[order]
+    member_first = np.concatenate(([0], np.cumsum(lengths)))
+    within = np.arange(len(members)) - np.repeat(member_first[:-1], lengths)
+    totals = sum((p.totals for p in parts), np.zeros(TOTALS, np.int64))
+    return CandidateTable(
+        np.searchsorted(queries[order], np.arange(numbers + 1)),
+        costs[order],
+        member_first,
+        members[np.repeat(starts[:-1][order], lengths) + within],
+        int(totals[EDGES]),
+        int(totals[GIVEN_UP]),
+    )

@@ -1,0 +1,33 @@
+"""What can go wrong in this package."""
+
+from __future__ import annotations
+
+
+class RewritingError(Exception):
+    """Base of this package's errors."""
+
+
+class NotCarriedError(RewritingError):
+    """Something was asked of a node that did not travel with it: the rewriting and the data do not fit."""
+
+    def __init__(self, what: str, pre: int) -> None:
+        super().__init__(f"the {what} of node {pre} was not sent")
+        self.what = what
+        self.pre = pre
+
+
+class MissingViewError(RewritingError):
+    """A rewriting was executed without the results of one of its views."""
+
+    def __init__(self, view: str) -> None:
+        super().__init__(f"no results given for the view {view}")
+        self.view = view
+
+
+class MalformedColumnsError(RewritingError):
+    """Bytes that are not what ``encode`` writes, or more than the limits allow."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(f"columns: {reason}, at byte {position}")
+        self.reason = reason
+        self.position = position

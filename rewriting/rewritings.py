@@ -1,0 +1,220 @@
+"""Rewritings: a query computed from views, and its execution on what they send.
+
+A *link* carries, from one view to the query, a list of nodes for each query node that the view provides. The
+sender filters each list for its own query node only, by name and by value; a filter meant for one never thins
+another's. It may also reduce the part of the query it provides (the second physical plan): a smaller superset,
+paid in its own time. The receiver unites what came over all links and reduces once more: what is left is exactly
+what the query would match on the document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rewriting.candidates import THOROUGH, Effort, candidates
+from rewriting.columns import Columns, nothing
+from rewriting.errors import MissingViewError
+from rewriting.fragment import Fragment, cut, merged, named, valued
+from rewriting.providers import Feeder, Provision, feeders
+from rewriting.statistics import LINK_BYTES, Statistics
+from rewriting.table import CONT_LEVEL, VAL_LEVEL
+from xmlmatch import Axis, NodeSets, Operator, Pattern, PatternNode, reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from xmlmatch.nodesets import Source
+
+
+@dataclass(frozen=True)
+class Link:
+    """From one view to the query: what it provides. ``cost``: bytes per thousand documents, estimated."""
+
+    view: Pattern
+    query: Pattern
+    provisions: tuple[Provision, ...]
+
+    @property
+    def cost(self) -> int:
+        """What it carries, in bytes per thousand documents, estimated."""
+        return sum(p.cost for p in self.provisions)
+
+    def send(self, results: NodeSets, *, reduced: bool = False) -> Columns:
+        """Make the columns from the view's results; ``reduced``: also reduce the part of the query provided."""
+        nodes = results.document
+        lists = {p.query_node: self._filtered(p, results, nodes) for p in self.provisions}
+        if reduced:
+            for part, members in self._parts:
+                kept = reduce(part, nodes, [lists[n] for n in members])
+                lists |= dict(zip(members, kept, strict=True))
+        if any(len(positions) == 0 for positions in lists.values()):
+            return nothing()  # a query node without nodes: the document does not match
+        return self._columns(nodes, lists)
+
+    def _filtered(self, p: Provision, results: NodeSets, nodes: Source) -> NDArray[np.int32]:
+        wanted = self.query.nodes[p.query_node]
+        positions = nodes.positions(results.sets[p.view_node])
+        if p.by_name:
+            positions = named(nodes, positions, wanted.label)
+        if p.by_value:
+            positions = valued(nodes, positions, wanted.predicates)
+        return positions
+
+    def _columns(self, nodes: Source, lists: dict[int, NDArray[np.int32]]) -> Columns:
+        everything = _union(lists.values())
+        fragment = cut(
+            nodes,
+            everything,
+            names=_union(lists[p.query_node] for p in self.provisions if p.names),
+            vals=_union(lists[p.query_node] for p in self.provisions if p.payload == VAL_LEVEL),
+            conts=_union(lists[p.query_node] for p in self.provisions if p.payload == CONT_LEVEL),
+        )
+        return Columns(
+            fragment, {n: np.searchsorted(everything, own).astype(np.int32) for n, own in lists.items()}
+        )
+
+    @cached_property
+    def _parts(self) -> list[tuple[Pattern, list[int]]]:
+        """The part of the query provided, as patterns: each node hangs from the nearest one above that is too."""
+        provided = sorted(p.query_node for p in self.provisions)
+        above = {n: self._nearest(n, set(provided)) for n in provided}
+        parts = []
+        for root in [n for n in provided if above[n] < 0]:
+            members = [root]
+            for n in provided:
+                if above[n] in members:
+                    members.append(n)
+            parts.append((self._part(members, above), members))
+        return parts
+
+    def _nearest(self, n: int, provided: set[int]) -> int:
+        n = self.query.nodes[n].parent
+        while n >= 0 and n not in provided:
+            n = self.query.nodes[n].parent
+        return n
+
+    def _part(self, members: list[int], above: dict[int, int]) -> Pattern:
+        nodes = []
+        for n in members:
+            node = self.query.nodes[n]
+            parent = members.index(above[n]) if above[n] >= 0 else -1
+            axis = node.axis if above[n] == node.parent else Axis.DESCENDANT
+            nodes.append(PatternNode(node.label, axis, parent))
+        return Pattern(tuple(nodes), ())
+
+
+def _union(lists: Iterable[NDArray[np.int32]]) -> NDArray[np.int32]:
+    return np.unique(np.concatenate([np.empty(0, np.int32), *lists]))
+
+
+class PlanCost(NamedTuple):
+    """What a physical plan costs per document, estimated: bytes sent, nodes handled at either end."""
+
+    bytes_sent: float
+    sender_nodes: float
+    receiver_nodes: float
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """How to compute ``query`` from views; ``cost`` in bytes per thousand documents, links included."""
+
+    query: Pattern
+    links: tuple[Link, ...]
+    cost: int
+
+    @property
+    def views(self) -> tuple[Pattern, ...]:
+        """The views it takes."""
+        return tuple(link.view for link in self.links)
+
+    def execute(self, results: Mapping[Pattern, NodeSets], *, reduced: bool = False) -> NodeSets:
+        """Compute the query's node sets from its views' results on one document.
+
+        ``reduced``: senders reduce their parts first; the result is the same.
+
+        >>> from rewriting import rewritings
+        >>> from xmlmatch import Document, Pattern, match
+        >>> document = Document.parse(b"<a><b>1</b><c><b>2</b></c></a>")
+        >>> views = [Pattern.parse("//b{val}"), Pattern.parse("//c")]
+        >>> rewriting = next(rewritings(Pattern.parse("//c/b{val}"), views))
+        >>> list(rewriting.execute({view: match(view, document) for view in rewriting.views}).rows())
+        [('2',)]
+        """
+        missing = [view for view in self.views if view not in results]
+        if missing:
+            raise MissingViewError(str(missing[0]))
+        return self.receive([link.send(results[link.view], reduced=reduced) for link in self.links])
+
+    def receive(self, columns: Sequence[Columns]) -> NodeSets:
+        """Unite the columns of all links for one document, reduce, and keep what the query keeps."""
+        if not all(columns):
+            return NodeSets(self.query, nothing().nodes, tuple(np.empty(0, np.int32) for _ in self.query.nodes))
+        forest = merged([c.nodes for c in columns])
+        lists: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.query.nodes]
+        for link, got in zip(self.links, columns, strict=True):
+            for p in link.provisions:
+                lists[p.query_node] = forest.positions(got.nodes.pre[got.lists[p.query_node]])
+        kept = reduce(self.query, forest, lists)
+        return NodeSets(self.query, self._own(forest, kept), tuple(forest.pre[positions] for positions in kept))
+
+    def _own(self, forest: Fragment, kept: Sequence[NDArray[np.int32]]) -> Fragment:
+        """Keep the query's nodes, and note the values that its own predicates fix."""
+        vals, payload = forest.vals.copy(), [forest.payload]
+        end = len(forest.payload)
+        for node, positions in zip(self.query.nodes, kept, strict=True):
+            for p in node.predicates:
+                if p.operator is Operator.EQ and isinstance(p.constant, str):
+                    text = np.frombuffer(p.constant.encode(), np.uint8)
+                    vals[:, positions] = [[end], [end + len(text)]]
+                    payload.append(text)
+                    end += len(text)
+        own = _union(kept)
+        return Fragment(
+            forest.pre[own], forest.span[own], forest.level[own], forest.label[own], forest.labels, vals[:, own],
+            forest.conts[:, own], np.concatenate(payload),
+        )  # fmt: skip
+
+
+def rewritings(
+    query: Pattern,
+    views: Iterable[Pattern],
+    k: int = 30,
+    *,
+    statistics: Statistics | None = None,
+    link_bytes: int = LINK_BYTES,
+    effort: Effort = THOROUGH,
+) -> Iterator[Rewriting]:
+    """Yield up to ``k`` ways to compute the query from the views, the cheapest first; stop whenever you like.
+
+    The views may be any patterns; which of them may feed the query in a network is for the feeding order to say
+    (``EmbeddingGraph.feeders_of``). Costs follow ``statistics``, or assumptions where nothing was measured.
+
+    >>> from xmlmatch import Pattern
+    >>> views = [Pattern.parse(text) for text in ["//b{val}", "//a[c]", "//a//b", "//a[b]{val}"]]
+    >>> for rewriting in rewritings(Pattern.parse("//a[c]/b{val}"), views):
+    ...     print([str(view) for view in rewriting.views])
+    ['//b{val}', '//a{cont}[c]']
+    """
+    if k < 1:
+        raise ValueError(f"k, the number of rewritings, is 1 or more, not {k}")
+    able = feeders(query, views, statistics)
+    for candidate in candidates(query, able, k, effort=effort, link_bytes=link_bytes):
+        chosen = [able[v] for v in candidate.members]
+        yield Rewriting(query, _links(query, chosen), candidate.cost)
+
+
+def _links(query: Pattern, chosen: Sequence[Feeder]) -> tuple[Link, ...]:
+    """Give every query node to its cheapest provider."""
+    shares: list[list[Provision]] = [[] for _ in chosen]
+    for n in range(len(query.nodes)):
+        able = [(f.provisions[n].cost, i) for i, f in enumerate(chosen) if n in f.provisions]
+        i = min(able)[1]
+        shares[i].append(chosen[i].provisions[n])
+    return tuple(Link(f.view, query, tuple(share)) for f, share in zip(chosen, shares, strict=True))
