@@ -11,9 +11,18 @@ filters, messages and regions.
 True
 """
 
+from rewriting.candidate_table import CandidateTable, find_candidates, unrewritable
 from rewriting.embedding import cover, embeds
 from rewriting.graph import EmbeddingGraph
-from rewriting.rewritable import unrewritable
 from rewriting.rewritings import Rewriting, rewritings
 
-__all__ = ["EmbeddingGraph", "Rewriting", "cover", "embeds", "rewritings", "unrewritable"]
+__all__ = [
+    "CandidateTable",
+    "EmbeddingGraph",
+    "Rewriting",
+    "cover",
+    "embeds",
+    "find_candidates",
+    "rewritings",
+    "unrewritable",
+]

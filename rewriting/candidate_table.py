@@ -15,6 +15,7 @@ import numpy as np
 
 from rewriting.batch import EDGES, GIVEN_UP, TOTALS, run
 from rewriting.candidates import BATCH, Effort, candidates, text_hash
+from rewriting.graph import EmbeddingGraph
 from rewriting.kernels import MASK_BITS
 from rewriting.providers import feeders
 from rewriting.scan import LABEL_SET
@@ -24,14 +25,15 @@ from rewriting.table import CARRIES
 from rewriting.trie import T_VIEWS, T_VIEWS_END
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from rewriting.graph import EmbeddingGraph
     from rewriting.trie import Trie
+    from xmlmatch import Pattern
 
 _QUERIES_PER_RUN: Final = 2_000
+_LEAST: Final = Effort(pool=1, expansions=1, width=1, enough=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,22 @@ def find_candidates(
         parts.append(_one(graph, number, k, known, effort, link_bytes))
         tick(number in graph.large)
     return _joined(parts, int(graph.numbers.max(initial=-1)) + 1)
+
+
+def unrewritable(patterns: Sequence[Pattern], tick: Callable[[int], None] = lambda _: None) -> list[int]:
+    """List the positions of the patterns that the others cannot feed along the feeding order.
+
+    Of equal patterns, the first feeds the others.
+
+    >>> from xmlmatch import Pattern
+    >>> texts = ["//a{cont}", "//b{val}", "//a{cont}/b{val}", "//c{val}[.='1']"]
+    >>> unrewritable([Pattern.parse(text) for text in texts])
+    [0, 1, 3]
+    """
+    graph = EmbeddingGraph.build(patterns)
+    found = find_candidates(graph, 1, effort=_LEAST, tick=tick)
+    firsts = {graph.number(pattern): i for i, pattern in reversed(list(enumerate(patterns)))}
+    return sorted(i for number, i in firsts.items() if not found.of(number))
 
 
 @dataclass(frozen=True, slots=True)

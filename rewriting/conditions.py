@@ -6,8 +6,7 @@ strings. Open ends are closed by stepping to the next double, so an interval say
 A number has endlessly many spellings, so an interval that holds any is never inside one string.
 
 This is the only implication in the system: embeddings, covers and feeding all ask ``implied``. It is transitive,
-for it is inclusion of sets; the network's freedom from cycles hangs on that. Its obvious twin, on representative
-values, is ``xmlmatch.predicates.implies``.
+for it is inclusion of sets; the network's freedom from cycles hangs on that.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _cost(found: Provision, view: NDArray[np.int64], query: NDArray[np.int64]) -
 
 
 def feeder(view: Pattern, query: Pattern, statistics: Statistics) -> Feeder | None:
-    """Find what a view provides for a query, each node as cheaply as it can; None if it does not embed."""
+    """Find what a view provides for a query, each node as cheaply as it can; None if it provides nothing."""
     taken = cover(view, query)
     if len(taken[0]) == 0:
         return None
@@ -93,11 +93,11 @@ def feeder(view: Pattern, query: Pattern, statistics: Statistics) -> Feeder | No
             cost = _cost(found, theirs, ours)
             if n not in best or cost < best[n].cost:
                 best[n] = found._replace(cost=cost)
-    return Feeder(view, best)
+    return Feeder(view, best) if best else None
 
 
 def feeders(query: Pattern, views: Iterable[Pattern], statistics: Statistics | None = None) -> Sequence[Feeder]:
-    """List the distinct views that embed in the query, with what each provides."""
+    """List the distinct views that provide something for the query, with what each provides."""
     known = statistics or Statistics()
     found = (feeder(view, query, known) for view in dict.fromkeys(views))
     return [f for f in found if f is not None]

@@ -200,6 +200,7 @@ def rewritings(
     >>> views = [Pattern.parse(text) for text in ["//b{val}", "//a[c]", "//a//b", "//a[b]{val}"]]
     >>> for rewriting in rewritings(Pattern.parse("//a[c]/b{val}"), views):
     ...     print([str(view) for view in rewriting.views])
+    ['//a{cont}[c]', '//a//b{cont}']
     ['//b{val}', '//a{cont}[c]']
     """
     if k < 1:

@@ -1,6 +1,6 @@
 """Value predicates, and what a set of them can be told by.
 
-Whether predicates hold together, or imply others, is decided on *representative values*: each string
+Whether predicates hold together is decided on *representative values*: each string
 constant; for each numeric constant another spelling of it; a point between neighbours and beyond both ends;
 and one string that is no number. Any value of a document behaves like one of them.
 """
@@ -131,19 +131,3 @@ def satisfiable(predicates: Iterable[Predicate]) -> bool:
     """
     wanted = list(predicates)
     return any(all(p.holds(value) for p in wanted) for value in representatives(wanted))
-
-
-def implies(stronger: Iterable[Predicate], weaker: Iterable[Predicate]) -> bool:
-    """Say whether every value that satisfies ``stronger`` satisfies ``weaker``.
-
-    >>> implies([Predicate(Operator.NE, 5.0)], [Predicate(Operator.NE, "5")])
-    True
-    >>> implies([Predicate(Operator.EQ, 40.0)], [Predicate(Operator.EQ, "40")])
-    False
-    """
-    have, want = list(stronger), list(weaker)
-    return all(
-        all(p.holds(value) for p in want)
-        for value in representatives(have + want)
-        if all(p.holds(value) for p in have)
-    )

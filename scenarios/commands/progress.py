@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[], None]]:
-    """Show a bar while the block runs; it gets a function to call at each step."""
+def progress(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show a bar while the block runs; it gets a function to call at each step, or with how many were done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -20,4 +20,4 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda steps=1: bar.advance(task, steps)

@@ -2,12 +2,7 @@
 
 from itertools import product
 
-from xmlmatch.predicates import representatives
-
-
-def implied(stronger, weaker):
-    values = representatives([*stronger, *weaker])
-    return all(all(p.holds(value) for p in weaker) for value in values if all(p.holds(value) for p in stronger))
+from tests.oracles.implication import implies_by_representatives as implied
 
 
 def below(query, node, above, axis):

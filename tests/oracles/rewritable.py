@@ -1,4 +1,4 @@
-"""Which patterns of a set can be computed from the others, along the feeding order.
+"""Which patterns of a set can be computed from the others: the slow twin of ``rewriting.unrewritable``.
 
 A query can be rewritten if each of its nodes has a provider: a node of another view that covers it and carries
 what it needs (the value or content it returns, something to filter by where the predicates are not implied
@@ -16,18 +16,13 @@ from xmlmatch import Operator, Pattern, PatternNode, Return
 from xmlmatch.pattern import ANY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 _WEIGHT: Final = {Return.ID: 0, Return.VAL: 1, Return.CONT: 2}
 
 
-def unrewritable(patterns: Sequence[Pattern], tick: Callable[[], None] = lambda: None) -> list[int]:
-    """List the positions of the distinct patterns that the others cannot feed; ``tick`` is called per pattern.
-
-    >>> texts = ["//a{cont}", "//b{val}", "//a{cont}/b{val}", "//c{val}[.='1']"]
-    >>> unrewritable([Pattern.parse(text) for text in texts])
-    [0, 1, 3]
-    """
+def unrewritable(patterns: Sequence[Pattern]) -> list[int]:
+    """List the positions of the distinct patterns that the others cannot feed."""
     labels = [_labels(pattern) for pattern in patterns]
     keys = [(-_weight(pattern), i) for i, pattern in enumerate(patterns)]
     holders: dict[str, list[int]] = {}
@@ -41,7 +36,6 @@ def unrewritable(patterns: Sequence[Pattern], tick: Callable[[], None] = lambda:
         feeders = (patterns[u] for u in near if u != q and _may_feed(patterns[u], query, keys[u] < keys[q]))
         if not _covered(query, feeders):
             found.append(q)
-        tick()
     return found
 
 

@@ -1,0 +1,212 @@
+"""Candidates: complete, cheapest first, varied; and the compiled search finds the same."""
+
+import random
+from itertools import islice
+
+import pytest
+
+from rewriting import EmbeddingGraph, find_candidates, rewritings
+from rewriting.baselines.greedy_covers import greedy_covers
+from rewriting.candidates import BATCH, THOROUGH, Effort, candidates
+from rewriting.providers import feeder, feeders
+from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
+from tests.oracles.covers import covers, least_cost, provided
+from tests.rewriting.cases import random_document, random_pattern, random_problem, view_of
+from tests.rewriting.test_graph import distinct, related_patterns, wide_pattern
+from xmlmatch import Document, Pattern
+
+LINK = LINK_BYTES * DOCUMENTS
+
+
+def small_problem(rng):
+    query = random_pattern(rng, 4)
+    return query, distinct(view_of(rng, query, 3) for _ in range(rng.randint(1, 6)))
+
+
+def measured(rng, patterns):
+    """Take statistics from a few random documents."""
+    return Statistics.measure(patterns, [Document.parse(random_document(rng)) for _ in range(3)])
+
+
+def test_what_views_provide_is_what_brute_force_says():
+    rng = random.Random(1)
+    found = 0
+    for _ in range(500):
+        query, views = small_problem(rng)
+        for view in views:
+            ours = feeder(view, query, Statistics())
+            wanted = provided(view, query)
+            assert set(ours.provisions if ours else {}) == {n for _, n in wanted}
+            for p in ours.provisions.values() if ours else ():
+                assert (p.view_node, p.query_node) in wanted
+                found += 1
+    assert found > 1000
+
+
+def test_where_there_is_a_cover_one_is_found_and_only_there():
+    rng = random.Random(2)
+    rewritable = 0
+    for _ in range(400):
+        query, views = small_problem(rng)
+        wanted = set(covers(query, views))
+        found = list(rewritings(query, views, 1000))
+        assert bool(found) == bool(wanted)
+        for rewriting in found:
+            assert tuple(sorted(views.index(view) for view in rewriting.views)) in wanted
+            assert sorted(p.query_node for link in rewriting.links for p in link.provisions) == list(
+                range(len(query.nodes))
+            )
+        rewritable += bool(found)
+    assert 100 < rewritable < 380
+
+
+@pytest.mark.parametrize("link_bytes", [0, 3, 40, LINK_BYTES])
+def test_the_first_candidate_is_the_cheapest_of_all_sets(link_bytes):
+    rng = random.Random(link_bytes)
+    several = 0
+    for _ in range(150):
+        query, views = small_problem(rng)
+        known = measured(rng, [query, *views]) if rng.random() < 0.5 else Statistics()
+        able = feeders(query, views, known)
+        costs = [
+            [f.provisions[n].cost if n in f.provisions else None for n in range(len(query.nodes))] for f in able
+        ]
+        first = next(iter(candidates(query, able, link_bytes=link_bytes)), None)
+        wanted = least_cost(costs, link_bytes * DOCUMENTS) if able else None
+        assert (first.cost if first else None) == wanted
+        several += bool(first) and len(first.members) > 1
+    assert several > 10
+
+
+def test_candidates_come_by_cost_and_none_holds_an_idle_view():
+    rng = random.Random(5)
+    for _ in range(100):
+        query, views = small_problem(rng)
+        able = feeders(query, views, measured(rng, [query, *views]))
+        found = list(candidates(query, able, 1000, link_bytes=4))
+        assert [c.cost for c in found] == sorted(c.cost for c in found)
+        assert len({c.members for c in found}) == len(found)
+        by_members = {c.members: c.cost for c in found}
+        for members, cost in by_members.items():
+            for v in members:
+                smaller = tuple(w for w in members if w != v)
+                assert by_members.get(smaller, cost + 1) > cost
+
+
+def test_an_extra_selective_view_is_taken_where_it_saves_a_bulky_column():
+    views = [Pattern.parse("//a{cont}/b"), Pattern.parse("//a{cont}[c][.='1']")]
+    query = Pattern.parse("//a{cont}[c][.='1']/b")
+    sizes = {views[0]: [[9000, 9000], [0, 0], [900_000, 0]], views[1]: [[10, 10], [0, 0], [1000, 0]]}
+    sizes[query] = [[10, 10, 10], [0] * 3, [1000, 0, 0]]
+    import numpy as np
+
+    known = Statistics({p.text: np.array(s, np.int64) for p, s in sizes.items()})
+    assert len(next(rewritings(query, views, statistics=known, link_bytes=0)).views) == 2
+
+
+def test_at_most_a_third_share_their_first_input():
+    views = [Pattern.parse("//a{val}")] + [Pattern.parse(f"//a[.//b{{val}}[.>={n}]]") for n in range(40)]
+    query = Pattern.parse("//a{val}//b{val}[.>=100]")
+    able = feeders(query, views)
+    found = list(candidates(query, able, 9))
+    assert len(found) == 9
+    firsts = [c.members for c in found]
+    shares = {v: sum(v in members[:1] for members in firsts) for members in firsts for v in members[:1]}
+    assert shares
+    assert max(_first_inputs(query, able, found).values()) <= 3
+
+
+def _first_inputs(query, able, found):
+    from collections import Counter
+
+    from rewriting.candidates import Search
+
+    search = Search(query, able, THOROUGH, LINK_BYTES)
+    return Counter(search.first_input(c.members) for c in found)
+
+
+def test_the_generator_can_be_stopped_and_goes_on():
+    rng = random.Random(8)
+    query = random_pattern(rng, 5)
+    views = distinct(view_of(rng, query, 4) for _ in range(30))
+    least = Effort(pool=1 << 30, expansions=1, width=1 << 30, enough=1 << 30)
+    able = feeders(query, views)
+    assert list(islice(candidates(query, able, effort=least), 2)) != []
+    everything = {c.members for c in candidates(query, able, 10**6, effort=THOROUGH)}
+    assert {c.members for c in candidates(query, able, 10**6, effort=least)} == everything
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_compiled_search_finds_the_same(seed):
+    rng = random.Random(seed)
+    patterns = distinct(related_patterns(rng, 60))
+    graph = EmbeddingGraph.build(patterns)
+    known = measured(rng, patterns) if seed % 2 else Statistics()
+    effort = rng.choice([BATCH, Effort(pool=5, expansions=4, width=3, enough=6), Effort(3, 30, 2, 100)])
+    k, link_bytes = rng.choice([1, 4, 30]), rng.choice([0, 5, 256])
+    table = find_candidates(graph, k, statistics=known, effort=effort, link_bytes=link_bytes)
+    total = 0
+    for q in range(len(patterns)):
+        views = [patterns[u] for u in graph.feeders_of(q).tolist()]
+        able = feeders(patterns[q], views, known)
+        slow = list(islice(candidates(patterns[q], able, k, effort=effort, link_bytes=link_bytes), k))
+        fast = [(cost, {patterns[u].text for u in members}) for cost, members in table.of(q)]
+        expected = [(c.cost, {able[v].view.text for v in c.members}) for c in slow][: len(fast)]
+        assert fast == expected
+        assert bool(fast) == bool(slow)
+        total += len(fast)
+    assert total > 20
+    assert table.edges == len(graph.edges())
+
+
+def test_large_patterns_get_candidates_too():
+    rng = random.Random(3)
+    large = wide_pattern(rng, 70)
+    patterns = distinct([large, *(view_of(rng, large, 60) for _ in range(40))])
+    graph = EmbeddingGraph.build(patterns)
+    table = find_candidates(graph)
+    assert graph.large == [graph.number(large)]
+    able = feeders(large, [patterns[u] for u in graph.feeders_of(graph.number(large)).tolist()])
+    assert bool(table.of(graph.number(large))) == bool(list(islice(candidates(large, able, effort=BATCH), 1)))
+    assert table.edges == len(graph.edges())
+
+
+def test_a_query_that_needs_more_views_than_a_set_holds_is_done_the_slow_way():
+    branches = [f"b{i}" for i in range(12)]
+    query = Pattern.parse("//a" + "".join(f"[{b}{{val}}]" for b in branches))
+    views = [Pattern.parse(f"//a[{b}{{val}}]") for b in branches]
+    graph = EmbeddingGraph.build([query, *views])
+    ((_, members),) = find_candidates(graph).of(graph.number(query))
+    assert len(members) == 12
+
+
+def test_an_empty_graph_and_wrong_options():
+    assert len(find_candidates(EmbeddingGraph())) == 0
+    with pytest.raises(ValueError, match="k"):
+        find_candidates(EmbeddingGraph(), 0)
+    with pytest.raises(ValueError, match="pool"):
+        find_candidates(EmbeddingGraph(), effort=THOROUGH)
+    with pytest.raises(ValueError, match="k"):
+        next(rewritings(Pattern.parse("//a"), [], 0))
+    assert list(rewritings(Pattern.parse("//a"), iter([]))) == []
+
+
+def test_the_papers_greedy_order_finds_minimal_covers():
+    rng = random.Random(9)
+    for _ in range(150):
+        query, views = small_problem(rng)
+        able = feeders(query, views)
+        nodes = [set(f.provisions) for f in able]
+        wanted = {
+            tuple(chosen)
+            for chosen in covers(query, [f.view for f in able])
+            if all(
+                set().union(*(nodes[w] for w in chosen if w != v)) != set(range(len(query.nodes))) for v in chosen
+            )
+        }
+        assert {tuple(sorted(cover)) for cover in greedy_covers(query, able, 10**6)} == wanted
+
+
+def test_random_problems_have_rewritings():
+    found = sum(bool(list(islice(rewritings(*random_problem(random.Random(seed))[1:]), 1))) for seed in range(60))
+    assert found > 20
