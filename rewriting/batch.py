@@ -16,6 +16,7 @@ from rewriting.candidates import NEVER
 from rewriting.conditions import NO_CONDITION, implied, is_fixed, pointers_to
 from rewriting.kernels import MASK_BITS, kernel, lowest
 from rewriting.search import (
+    H_OVERFLOW,
     K_FIELDS,
     K_PROMISE,
     MOST_MEMBERS,
@@ -28,7 +29,7 @@ from rewriting.search import (
     rank,
     search,
 )
-from rewriting.statistics import link_cost
+from rewriting.statistics import KINDS, link_cost
 from rewriting.table import ANY_LABEL, CONDITION, FIELDS, ID_LEVEL, LABEL, NEEDS, VAL_LEVEL
 from rewriting.trie import (
     Q_ROWS,
@@ -101,6 +102,16 @@ def _offers(
 
 
 @kernel
+def _same_sizes(sizes: Any, total: int, a: int, b: int, length: int) -> bool:
+    """Say whether two views' rows have the same figures."""
+    for kind in range(KINDS):
+        for i in range(length):
+            if sizes[kind * total + a + i] != sizes[kind * total + b + i]:
+                return False
+    return True
+
+
+@kernel
 def _feeders(
     trie: Any, views: Any, sizes: Any, total: int, conditions: Any, query: int, hits: Any, found: int, covers: Any,
     mutual: Any, slots: Any, costs: Any, offers: Any, totals: Any,
@@ -112,10 +123,7 @@ def _feeders(
     for i in range(found):
         row = T_FIELDS * hits[i]
         length, start = trie[row + T_DEPTH] + 1, trie[row + T_VIEWS]
-        offered = _offers(
-            nodes, conditions, sizes, total, first[start], length, covers, at, first[query], offers
-        )  # fmt: skip
-        at += length
+        offered, offering = 0, -1
         for view in range(start, trie[row + T_VIEWS_END]):
             if view == query:
                 continue
@@ -123,6 +131,12 @@ def _feeders(
             if mutual[i] and order[view] > order[query]:
                 totals[GIVEN_UP] += 1
                 continue
+            # Views of one structure have the same node sets, so one offer does, unless only some were measured.
+            if offering < 0 or not _same_sizes(sizes, total, first[offering], first[view], length):
+                offering = view
+                offered = _offers(
+                    nodes, conditions, sizes, total, first[view], length, covers, at, first[query], offers
+                )  # fmt: skip
             to, useful = count * size, False
             for n in range(size):
                 costs[to + n] = _LIFTED
@@ -134,6 +148,7 @@ def _feeders(
             if useful:
                 slots[count] = view
                 count += 1
+        at += length
     return count
 
 
@@ -141,7 +156,7 @@ def _feeders(
 def tie_hash(query: int, view: int) -> Any:
     """``candidates.tie_hash``, on unsigned numbers."""
     mix = np.uint64(0x9E3779B97F4A7C15)
-    x = np.uint64(query) << np.uint64(32) | np.uint64(view)
+    x = np.uint64(query) + np.uint64(view) * mix
     x = (x ^ x >> np.uint64(31)) * mix
     x = (x ^ x >> np.uint64(29)) * mix
     return np.int64(x >> np.uint64(1))
@@ -221,8 +236,11 @@ def run(
                 choose_pool(work, at_costs, size, at_ties, count, link, pool)
                 search(work, expansions, width, enough)
                 kept = rank(work, most, (most + 2) // 3, int64_at(chosen.ctypes.data))
-                counts[queries] = kept if kept > 0 else -1
-                _write(work, chosen, kept, slots, out, written)
-                written += kept
+                counts[queries] = kept
+                if work[0][H_OVERFLOW]:
+                    counts[queries] = -1
+                else:
+                    _write(work, chosen, kept, slots, out, written)
+                    written += kept
             queries += 1
     return written

@@ -79,6 +79,17 @@ class _Part:
     members: NDArray[np.int32]
     totals: NDArray[np.int64]
 
+    def without(self, queries: set[int]) -> _Part:
+        """Leave out the candidates of some queries, which are done otherwise; what was counted stays."""
+        left = np.isin(self.queries, np.fromiter(queries, np.int64), invert=True)
+        if left.all():
+            return self
+        owners = np.repeat(left, np.maximum(self.counts, 0))
+        return _Part(
+            self.queries[left], self.counts[left], self.costs[owners], self.sizes[owners],
+            self.members[np.repeat(owners, self.sizes)], self.totals,
+        )  # fmt: skip
+
 
 def find_candidates(
     graph: EmbeddingGraph,
@@ -110,8 +121,10 @@ def find_candidates(
         for part in pool.map(lambda run_: places.run(run_, options), places.runs()):
             parts.append(part)
             tick(len(part.queries))
-    slow = [q for part in parts for q in part.queries[part.counts < 0].tolist()]
-    for number in [*slow, *graph.large]:
+    slow = {q for part in parts for q in part.queries[part.counts < 0].tolist()}
+    slow |= {q for u in graph.large for q in graph.queries_of(u).tolist()} | set(graph.large)
+    parts = [part.without(slow) for part in parts]
+    for number in sorted(slow):
         parts.append(_one(graph, number, k, known, effort, link_bytes))
         tick(number in graph.large)
     return _joined(parts, int(graph.numbers.max(initial=-1)) + 1)
@@ -194,14 +207,16 @@ class _Places:
 def _one(
     graph: EmbeddingGraph, number: int, k: int, statistics: Statistics, effort: Effort, link_bytes: int
 ) -> _Part:
-    """Do one pattern the slow way. Its edges were counted already unless it is large."""
+    """Do one pattern the slow way. Edges between small patterns were counted already."""
     query, views = graph.pattern(number), graph.feeders_of(number)
     able = feeders(query, [graph.pattern(u) for u in views.tolist()], statistics)
     found = list(candidates(query, able, k, effort=effort, link_bytes=link_bytes))
     totals = np.zeros(TOTALS, np.int64)
-    if number in graph.large:
-        totals[EDGES] = len(graph.views_of(number))
-        totals[GIVEN_UP] = totals[EDGES] - len(views)
+    uncounted = graph.views_of(number)
+    if number not in graph.large:
+        uncounted = np.intersect1d(uncounted, graph.large)
+    totals[EDGES] = len(uncounted)
+    totals[GIVEN_UP] = len(np.setdiff1d(uncounted, views))
     members = [graph.number(able[v].view) for c in found for v in c.members]
     return _Part(
         np.array([number]),

@@ -21,8 +21,8 @@ may have any size.
 from __future__ import annotations
 
 import heapq
-import zlib
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rewriting.statistics import DOCUMENTS, LINK_BYTES
@@ -64,13 +64,13 @@ class Candidate:
 
 
 def text_hash(pattern: Pattern) -> int:
-    """Hash a pattern by its text: the same on every machine."""
-    return zlib.crc32(pattern.text.encode())
+    """Hash a pattern by its text to 63 bits: the same on every machine."""
+    return int.from_bytes(blake2b(pattern.text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def tie_hash(query: int, view: int) -> int:
     """Mix the hashes of a query and a view to 63 bits."""
-    x = (query << 32 | view) & _MASK
+    x = (query + view * _MIX) & _MASK
     x = (x ^ x >> 31) * _MIX & _MASK
     x = (x ^ x >> 29) * _MIX & _MASK
     return x >> 1
@@ -143,32 +143,31 @@ class Search:
             self._generate(child)
 
     def _children(self, members: tuple[int, ...]) -> list[tuple[int, int, tuple[int, ...]]]:
-        """Extend an uncovered set by each provider of its scarcest uncovered node, the most promising first."""
-        n = self._uncovered(members)
+        """Extend a set by each provider of its scarcest uncovered node, or by each view that saves more than F.
+
+        The most promising come first.
+        """
+        current, n = self._current(members), self._uncovered(members)
         found = []
         for v in self.pool:
-            if n is not None and self.costs[v][n] < NEVER:
+            row = self.costs[v]
+            saving = sum(max(0, a - b) for a, b in zip(current, row, strict=True))
+            if saving > self.link if n is None else row[n] < NEVER:
                 child = tuple(sorted((*members, v)))
                 found.append((self._promise(child), self._tie(child), child))
         return sorted(found)
 
     def _generate(self, members: tuple[int, ...]) -> None:
-        """Take up a set: as a candidate, with what improves it, if it covers; else to be extended."""
+        """Take up a set: as a candidate if it covers; and to be extended, if that can help."""
         if members in self._seen or self._idle(members) is not None:
             return
         self._seen.add(members)
-        current = self._current(members)
-        if self._uncovered(members) is not None:
-            heapq.heappush(self._heap, (self._promise(members), self._tie(members), members))
-            return
-        cost = sum(current) + self.link * len(members)
-        self.found.append(Candidate(cost, self._tie(members), members))
-        if sum(current) - sum(self.best) <= self.link:
-            return
-        for v in self.pool:
-            saving = sum(max(0, a - b) for a, b in zip(current, self.costs[v], strict=True))
-            if saving > self.link:
-                self._generate(tuple(sorted((*members, v))))
+        current, promise, tie = self._current(members), self._promise(members), self._tie(members)
+        covers = self._uncovered(members) is None
+        if covers:
+            self.found.append(Candidate(promise, tie, members))
+        if not covers or sum(current) - sum(self.best) > self.link:
+            heapq.heappush(self._heap, (promise, tie, members))
 
     def _current(self, members: Sequence[int]) -> list[int]:
         return [min((self.costs[v][n] for v in members), default=NEVER) for n in range(self.size)]

@@ -5,14 +5,16 @@ A fragment with every node and payload once, and per query node a list of positi
     version | n | pre, as differences | spans | levels | names | values | contents | lists
 
 All numbers are varints. Names: a dictionary, then per node 0 or 1 + its place; both left out (one 0) where no node
-has a name. Values and contents: per node 0 or 1 + length, then all bytes. A list: the query node, then how its
-positions are written, whichever is shortest: 0 all nodes, 1 a bitmap, 2 how many and their differences.
+has a name. Values and contents: how many there are; if any, per node 0 or 1 + length, then all bytes. A list: the
+query node, then how its positions are written, whichever is shortest: 0 all nodes, 1 a bitmap, 2 how many and their
+differences.
 No match is a column set with no node.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,13 +38,15 @@ class ColumnLimits:
     """What columns from outside may have at the most; each bounds memory and time.
 
     ``max_bytes``: of one document's columns on one link. ``max_level``: as deep as documents may be.
-    ``max_lists``: one per query node. ``max_names``: distinct names.
+    ``max_lists``: one per query node. ``max_names``: distinct names. ``max_positions``: in all lists that do not
+    simply hold all nodes.
     """
 
     max_bytes: int = 64 << 20
     max_level: int = 256
     max_lists: int = 4096
     max_names: int = 1 << 17
+    max_positions: int = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ def encode(columns: Columns) -> bytes:
         parts += [varints.encode(_differences(nodes.pre)), varints.encode(nodes.span), varints.encode(nodes.level)]
         parts += [_names(nodes), _slices(nodes.vals, nodes.payload), _slices(nodes.conts, nodes.payload)]
         parts.append(varints.encode(np.array([len(columns.lists)])))
-        parts += [_list(n, positions, len(nodes)) for n, positions in sorted(columns.lists.items())]
+        for n, positions in sorted(columns.lists.items()):
+            parts += [varints.encode(np.array([n])), _written(positions, len(nodes))]
     return b"".join(parts)
 
 
@@ -95,20 +100,21 @@ def _slices(slices: NDArray[np.int64], payload: NDArray[np.uint8]) -> bytes:
     known = slices[0] >= 0
     lengths = np.where(known, slices[1] - slices[0] + 1, 0)
     texts = [payload[start:end].tobytes() for start, end in slices[:, known].T.tolist()]
-    return b"".join((varints.encode(lengths), *texts))
+    head = varints.encode(np.array([len(texts)]))
+    return b"".join((head, varints.encode(lengths), *texts)) if texts else head
 
 
-def _list(n: int, positions: NDArray[np.int32], count: int) -> bytes:
-    head = varints.encode(np.array([n]))
+def _written(positions: NDArray[np.int32], count: int) -> bytes:
+    """Write positions among ``count`` nodes in the shortest way."""
     if len(positions) == count:
-        return head + bytes((_ALL,))
+        return bytes((_ALL,))
     bits = np.zeros(count, np.uint8)
     bits[positions] = 1
     bitmap = np.packbits(bits).tobytes()
     listed = varints.encode(np.concatenate(([len(positions)], _differences(positions))))
     if len(bitmap) <= len(listed):
-        return head + bytes((_BITMAP,)) + bitmap
-    return head + bytes((_DIFFERENCES,)) + listed
+        return bytes((_BITMAP,)) + bitmap
+    return bytes((_DIFFERENCES,)) + listed
 
 
 def decode_untrusted(data: bytes, limits: ColumnLimits | None = None) -> Columns:
@@ -169,7 +175,7 @@ class _Reader:
         return out
 
     def _count(self, what: str, most: int) -> int:
-        count = int(self._numbers(1, (1 << 62))[0])
+        count = int(self._numbers(1, (1 << 63) - 1)[0])
         if count > most:
             raise self._wrong(f"more than {most:,} {what}")
         return count
@@ -206,15 +212,23 @@ class _Reader:
             labels = [self._text(self._count("bytes of a name", len(self._data))).decode() for _ in range(names)]
         except UnicodeDecodeError:
             raise self._wrong("a name is not UTF-8") from None
-        if len(set(labels)) < len(labels):
-            raise self._wrong("a name stands twice")
+        if any(a >= b for a, b in pairwise(labels)):
+            raise self._wrong("names are not in order")
         if not labels:
             return labels, np.full(count, UNKNOWN, np.int32)
-        return labels, (self._numbers(count, len(labels)) - 1).astype(np.int32)
+        numbers = self._numbers(count, len(labels))
+        if len(np.setdiff1d(numbers, [0])) < len(labels):
+            raise self._wrong("a name is not used")
+        return labels, (numbers - 1).astype(np.int32)
 
     def _slices(self, count: int) -> NDArray[np.int64]:
+        given = self._count("texts", count)
+        if not given:
+            return np.full((2, count), UNKNOWN, np.int64)
         lengths = self._numbers(count, len(self._data))
         known = lengths > 0
+        if np.count_nonzero(known) != given:
+            raise self._wrong("another number of texts than announced")
         ends = np.cumsum(np.where(known, lengths - 1, 0)) + self._at
         if int(ends[-1]) > len(self._data):
             raise self._wrong("the bytes end early")
@@ -234,17 +248,26 @@ class _Reader:
 
     def _lists(self, count: int) -> dict[int, NDArray[np.int32]]:
         lists: dict[int, NDArray[np.int32]] = {}
+        everything, last, left = np.arange(count, dtype=np.int32), -1, self._limits.max_positions
         for _ in range(self._count("lists", self._limits.max_lists)):
             n = self._count("query nodes", self._limits.max_lists)
-            if lists and n <= max(lists):
+            if n <= last:
                 raise self._wrong("lists are not in order")
-            lists[n] = self._positions(count)
+            start, last = self._at, n
+            lists[n] = self._positions(everything)
+            if lists[n] is not everything:
+                left -= len(lists[n])
+                if left < 0:
+                    raise self._wrong(f"more than {self._limits.max_positions:,} positions")
+                if _written(lists[n], count) != self._data[start : self._at]:
+                    raise self._wrong("a list is not written in the shortest way")
         return lists
 
-    def _positions(self, count: int) -> NDArray[np.int32]:
+    def _positions(self, everything: NDArray[np.int32]) -> NDArray[np.int32]:
+        count = len(everything)
         match self._text(1)[0]:
             case 0:
-                return np.arange(count, dtype=np.int32)
+                return everything
             case 1:
                 bits = np.unpackbits(np.frombuffer(self._text(-(-count // 8)), np.uint8))
                 if bits[count:].any():

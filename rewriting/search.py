@@ -277,59 +277,48 @@ def _append(head: Any, sets: Any, keys: Any, hashes: Any, which: int, member: in
 
 @kernel
 def _generate(work: Any, which: int) -> None:
-    """Take up the sets from ``which`` to the end of the list, and those that improve on them."""
+    """Take up the sets from ``which`` to the end of the list: as candidates, and to be extended."""
     head, sets, keys, heap, found, table, _, nodes, _, costs, _ = work
     size, link = head[H_SIZE], head[H_LINK]
     least = np.int64(0)
     for n in range(size):
         least += nodes[MASK_BITS * R_BEST + n]
-    while which < head[H_SETS]:
-        if _idle(head, sets, costs, which) < 0 and _is_new(head, table, keys[K_FIELDS * which + K_TIE]):
-            uncovered = _current(head, sets, costs, nodes, which) >= 0
-            total = np.int64(0)
-            for n in range(size):
-                c = nodes[MASK_BITS * R_CURRENT + n]
-                total += nodes[MASK_BITS * R_PRICE + n] if c >= _LIFTED else c
-            keys[K_FIELDS * which + K_PROMISE] = total + link * sets[S_FIELDS * which + S_COUNT]
-            if uncovered:
-                _push(head, keys, heap, which)
-            else:
-                found[head[H_FOUND]] = which
-                head[H_FOUND] += 1
-                if total - least > link:
-                    _improve(work, which)
-        which += 1
-
-
-@kernel
-def _improve(work: Any, which: int) -> None:
-    """Append every extension of a covering set that saves more than a link costs."""
-    head, sets, keys, _, _, _, _, nodes, _, costs, hashes = work
-    size = head[H_SIZE]
-    for v in range(head[H_POOL]):
-        saving = np.int64(0)
+    for new in range(which, head[H_SETS]):
+        if _idle(head, sets, costs, new) >= 0 or not _is_new(head, table, keys[K_FIELDS * new + K_TIE]):
+            continue
+        covers = _current(head, sets, costs, nodes, new) < 0
+        total = np.int64(0)
         for n in range(size):
-            saving += max(np.int64(0), nodes[MASK_BITS * R_CURRENT + n] - costs[v * size + n])
-        if saving > head[H_LINK] and not _append(head, sets, keys, hashes, which, v):
-            return
+            c = nodes[MASK_BITS * R_CURRENT + n]
+            total += nodes[MASK_BITS * R_PRICE + n] if c >= _LIFTED else c
+        keys[K_FIELDS * new + K_PROMISE] = total + link * sets[S_FIELDS * new + S_COUNT]
+        if covers:
+            found[head[H_FOUND]] = new
+            head[H_FOUND] += 1
+        if not covers or total - least > link:
+            _push(head, keys, heap, new)
 
 
 @kernel
 def _children(work: Any, which: int, width: int) -> int:
-    """Choose the most promising extensions of an uncovered set; return how many."""
+    """Choose the most promising extensions of a set, by providers or by savings; return how many."""
     head, sets, keys, _, _, _, children, nodes, _, costs, hashes = work
-    size = head[H_SIZE]
+    size, link = head[H_SIZE], head[H_LINK]
     node = _current(head, sets, costs, nodes, which)
-    base = head[H_LINK] * (sets[S_FIELDS * which + S_COUNT] + 1)
+    base = link * (sets[S_FIELDS * which + S_COUNT] + 1)
     chosen = 0
     for v in range(head[H_POOL]):
-        if costs[v * size + node] >= _LIFTED:
+        if node >= 0 and costs[v * size + node] >= _LIFTED:
             continue
-        promise = base
+        promise, saving = base, np.int64(0)
         for n in range(size):
-            c = min(nodes[MASK_BITS * R_CURRENT + n], costs[v * size + n])
-            promise += nodes[MASK_BITS * R_PRICE + n] if c >= _LIFTED else c
-        chosen = _insert(children, chosen, width, promise, keys[K_FIELDS * which + K_TIE] ^ hashes[v], v)
+            before, after = nodes[MASK_BITS * R_CURRENT + n], costs[v * size + n]
+            if after < before:
+                saving += before - after if node < 0 else 0
+                before = after
+            promise += nodes[MASK_BITS * R_PRICE + n] if before >= _LIFTED else before
+        if node >= 0 or saving > link:
+            chosen = _insert(children, chosen, width, promise, keys[K_FIELDS * which + K_TIE] ^ hashes[v], v)
     return chosen
 
 

@@ -1,0 +1,154 @@
+"""Columns as bytes: nothing lost, nothing twice, and nothing harmful read."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewriting import rewritings, varints
+from rewriting.columns import ColumnLimits, Columns, decode_untrusted, encode, nothing
+from rewriting.errors import MalformedColumnsError
+from rewriting.fragment import Fragment
+from tests.rewriting.cases import random_problem
+from xmlmatch import Document, Pattern, match
+
+
+def sent_columns(seeds):
+    """Yield the columns of many links."""
+    for seed in seeds:
+        data, query, views = random_problem(random.Random(seed))
+        document = Document.parse(data)
+        for rewriting in rewritings(query, views, 3):
+            for link in rewriting.links:
+                yield link.send(match(link.view, document))
+
+
+def facts(columns):
+    nodes = columns.nodes
+    known = [
+        (
+            nodes.node_id(i),
+            nodes.label_of(i) if nodes.label[i] >= 0 else None,
+            nodes.val(i) if nodes.vals[0, i] >= 0 else None,
+            nodes.cont(i) if nodes.conts[0, i] >= 0 else None,
+        )
+        for i in range(len(nodes))
+    ]
+    return known, {n: positions.tolist() for n, positions in columns.lists.items()}
+
+
+def test_columns_read_back_as_they_were_written():
+    sizes = []
+    for columns in sent_columns(range(120)):
+        data = encode(columns)
+        again = decode_untrusted(data)
+        assert facts(again) == facts(columns)
+        assert encode(again) == data
+        sizes.append(len(columns.nodes))
+    assert sum(size > 3 for size in sizes) > 20
+
+
+def test_each_node_and_payload_is_written_once():
+    document = Document.parse(b"<a>" + b"<b>river</b>" * 50 + b"</a>")
+    view = Pattern.parse("//b{val}")
+    query = Pattern.parse("//*[b{val}][b{val}[.!='x']]/b{val}[.!='y']")
+    (rewriting,) = rewritings(query, [view, Pattern.parse("//*")], 1)
+    data = b"".join(encode(link.send(match(link.view, document))) for link in rewriting.links)
+    assert data.count(b"river") == 50
+    assert len(data) < 50 * (len("river") + 5) + 60
+
+
+def test_no_match_is_two_bytes():
+    assert encode(nothing()) == b"\x01\x00"
+    assert not decode_untrusted(b"\x01\x00")
+
+
+def samples():
+    return [encode(c) for c in sent_columns(range(30)) if c][:25]
+
+
+def test_every_cut_and_every_flip_is_refused_or_harmless():
+    rng = random.Random(1)
+    refused = 0
+    for data in samples():
+        for cut in range(len(data)):
+            with pytest.raises(MalformedColumnsError):
+                decode_untrusted(data[:cut])
+        for _ in range(60):
+            broken = bytearray(data)
+            broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
+            refused += not reads(bytes(broken))
+    assert refused > 200
+
+
+def reads(data):
+    """Say whether bytes are read; if so, everything in them can be looked at and written again."""
+    try:
+        columns = decode_untrusted(data)
+    except MalformedColumnsError:
+        return False
+    facts(columns)
+    assert facts(decode_untrusted(encode(columns))) == facts(columns)
+    return True
+
+
+@given(st.binary(max_size=60))
+def test_random_bytes_raise_only_the_one_error(data):
+    assert reads(data) in (True, False)
+    assert reads(b"\x01" + data) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "version"),
+        (b"\x02\x00", "version"),
+        (b"\x01\x00\x00", "more bytes"),
+        (b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "nodes"),
+        (b"\x01\x80\x00", "number"),
+        (b"\x01\x01\x00\x00\x80\x08", "over 256"),
+        (b"\x01\x02\x00\x00\x05\x00\x00\x00\x00", "overlap"),
+        (b"\x01\x01\x00\x00\x00\x02\x01a\x01a", "order"),
+        (b"\x01\x01\x00\x00\x00\x01\x01\xff", "UTF-8"),
+        (b"\x01\x01\x00\x00\x00\x00\x7f", r"over|early|texts"),
+        (b"\x01\x01\x00\x00\x00\x00\x01\x02\xff\x00\x00", "UTF-8"),
+        (b"\x01\x01\x00\x00\x00\x00\x00\x00\x01\x00\x03", "unknown"),
+        (b"\x01\x01\x00\x00\x00\x00\x00\x00\x01\x00\x01\x01", "not there"),
+        (b"\x01\x01\x00\x00\x00\x00\x00\x00\x02\x01\x00\x00\x00", "order"),
+    ],
+)
+def test_what_is_wrong_is_named(data, words):
+    with pytest.raises(MalformedColumnsError, match=words):
+        decode_untrusted(data)
+
+
+def test_a_text_may_not_begin_inside_a_character():
+    good = np.array([[0, 1], [1, 2]])
+    payload = np.frombuffer("é".encode(), np.uint8)
+    ids = np.array([0, 1], np.int32)
+    none = np.full((2, 2), -1, np.int64)
+    zero = np.zeros(2, np.int32)
+    nodes = Fragment(ids, zero, zero, np.full(2, -1, np.int32), [], good, none, payload)
+    with pytest.raises(MalformedColumnsError, match=r"UTF-8|character"):
+        decode_untrusted(encode(Columns(nodes, {0: ids})))
+
+
+def test_limits_are_kept_before_anything_is_made():
+    (data, *_) = samples()
+    with pytest.raises(MalformedColumnsError, match="over 4 bytes"):
+        decode_untrusted(data, ColumnLimits(max_bytes=4))
+    start = time.process_time()
+    with pytest.raises(MalformedColumnsError):
+        decode_untrusted(b"\x01" + varints.encode(np.array([1 << 40])) + bytes(1000))
+    assert start <= time.process_time()
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=30))
+def test_numbers_read_back(numbers):
+    data = np.frombuffer(varints.encode(np.array(numbers, np.int64)), np.uint8)
+    out = np.empty(len(numbers), np.int64)
+    assert varints.decode(data, 0, out) == len(data)
+    assert out.tolist() == numbers
