@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -45,6 +45,9 @@ bench-matching: setup ## time the matching of patterns against documents
 
 bench-calibration: setup ## compare generated documents with real XMark ones, where those are at hand
 	@$(PYTHON) -m benchmarks.calibration
+
+bench-rewriting: setup ## find who can feed whom among 10,000 and 100,000 subscriptions (MOST=1000000: more)
+	@$(PYTHON) -m benchmarks.rewriting --most $(or $(MOST),100000)
 
 clean: ## remove .venv and everything else that was made here
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -5,9 +5,9 @@ A fragment with every node and payload once, and per query node a list of positi
     version | n | pre, as differences | spans | levels | names | values | contents | lists
 
 All numbers are varints. Names: a dictionary, then per node 0 or 1 + its place; both left out (one 0) where no node
-has a name. Values and contents: how many there are; if any, per node 0 or 1 + length, then all bytes. A list: the
-query node, then how its positions are written, whichever is shortest: 0 all nodes, 1 a bitmap, 2 how many and their
-differences.
+has a name. Values and contents: how many there are; if any, per node 0 or 1 + length, then all bytes. A list:
+the query node, then how its positions are written, whichever is shortest: 0 all nodes, 1 a bitmap, 2 how many and
+their differences.
 No match is a column set with no node.
 """
 

@@ -16,6 +16,24 @@ class NotCarriedError(RewritingError):
         self.pre = pre
 
 
+class UnreadableContentError(RewritingError):
+    """A content that came with a node is no XML, so its value cannot be read from it."""
+
+    def __init__(self, pre: int, reason: str) -> None:
+        super().__init__(f"the content of node {pre} cannot be read: {reason}")
+        self.pre = pre
+        self.reason = reason
+
+
+class WrongColumnsError(RewritingError):
+    """Columns came over a link that do not hold what it must carry."""
+
+    def __init__(self, view: str, reason: str) -> None:
+        super().__init__(f"columns from the view {view}: {reason}")
+        self.view = view
+        self.reason = reason
+
+
 class MissingViewError(RewritingError):
     """A rewriting was executed without the results of one of its views."""
 

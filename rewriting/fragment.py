@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewriting.errors import NotCarriedError
+from rewriting.errors import NotCarriedError, UnreadableContentError
 from rewriting.kernels import kernel
-from xmlmatch import Document, NodeId
+from xmlmatch import Document, DocumentError, NodeId
 from xmlmatch.handlers import END, START
 from xmlmatch.values import satisfying
 
@@ -78,7 +78,10 @@ class Fragment:
         if start >= 0:
             return bytes(self.payload[start:end]).decode()
         if self.conts[0, node] >= 0:
-            return Document.parse(self.cont(node).encode()).val(0)
+            try:
+                return Document.parse(self.cont(node).encode()).val(0)
+            except DocumentError as exc:
+                raise UnreadableContentError(int(self.pre[node]), str(exc)) from exc
         raise NotCarriedError("value", int(self.pre[node]))
 
     def cont(self, node: int) -> str:

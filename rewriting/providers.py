@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rewriting.conditions import implies
 from rewriting.embedding import cover
-from rewriting.statistics import ROWS, Statistics, link_cost
+from rewriting.statistics import ROWS, Statistics, link_cost, thinning
 from rewriting.table import ID_LEVEL, VAL_LEVEL, carries, is_fixed, needs
 from xmlmatch.pattern import ANY
 
@@ -35,7 +35,8 @@ class Provision(NamedTuple):
     """How a view provides one query node.
 
     ``payload``: 0 IDs only, 1 values, 2 contents travel. ``by_value``, ``by_name``: what the sender filters by.
-    ``names``: names travel, for the query's own ``*``. ``cost``: bytes per thousand documents, estimated.
+    ``names``: names travel, for the query's own ``*``. Estimated per thousand documents: ``cost`` in bytes,
+    ``rows`` sent, ``view_rows`` the view has; ``least`` and ``least_rows`` if only what the query keeps were sent.
     """
 
     query_node: int
@@ -45,6 +46,10 @@ class Provision(NamedTuple):
     by_name: bool
     names: bool
     cost: int = 0
+    least: int = 0
+    rows: int = 0
+    least_rows: int = 0
+    view_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,19 @@ def _payload(node: PatternNode) -> int:
     return ID_LEVEL if level == VAL_LEVEL and is_fixed(node.predicates) else level
 
 
-def _cost(found: Provision, view: NDArray[np.int64], query: NDArray[np.int64]) -> int:
+def _priced(found: Provision, view: NDArray[np.int64], query: NDArray[np.int64]) -> Provision:
+    """Add the estimates."""
     m, n, payload = found.view_node, found.query_node, found.payload
-    carried = (int(view[payload, m]), int(query[payload, n])) if payload else (0, 0)
-    rows = int(view[ROWS, m]), int(query[ROWS, n])
-    return link_cost(rows[0], carried[0], rows[1], carried[1], found.by_value, found.by_name, found.names)
+    theirs, ours = int(view[ROWS, m]), int(query[ROWS, n])
+    carried, own = (int(view[payload, m]), int(query[payload, n])) if payload else (0, 0)
+    flags = found.by_value, found.by_name, found.names
+    return found._replace(
+        cost=link_cost(theirs, carried, ours, own, *flags),
+        least=link_cost(ours, own, ours, own, *flags),
+        rows=max(theirs >> thinning(*flags[:2]), ours),
+        least_rows=ours,
+        view_rows=theirs,
+    )
 
 
 def feeder(view: Pattern, query: Pattern, statistics: Statistics) -> Feeder | None:
@@ -90,9 +103,9 @@ def feeder(view: Pattern, query: Pattern, statistics: Statistics) -> Feeder | No
             found = provision(view, m, query, n)
             if found is None:
                 continue
-            cost = _cost(found, theirs, ours)
-            if n not in best or cost < best[n].cost:
-                best[n] = found._replace(cost=cost)
+            priced = _priced(found, theirs, ours)
+            if n not in best or priced.cost < best[n].cost:
+                best[n] = priced
     return Feeder(view, best) if best else None
 
 

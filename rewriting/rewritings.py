@@ -17,10 +17,10 @@ import numpy as np
 
 from rewriting.candidates import THOROUGH, Effort, candidates
 from rewriting.columns import Columns, nothing
-from rewriting.errors import MissingViewError
+from rewriting.errors import MissingViewError, WrongColumnsError
 from rewriting.fragment import Fragment, cut, merged, named, valued
 from rewriting.providers import Feeder, Provision, feeders
-from rewriting.statistics import LINK_BYTES, Statistics
+from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
 from rewriting.table import CONT_LEVEL, VAL_LEVEL
 from xmlmatch import Axis, NodeSets, Operator, Pattern, PatternNode, reduce
 
@@ -50,12 +50,25 @@ class Link:
         nodes = results.document
         lists = {p.query_node: self._filtered(p, results, nodes) for p in self.provisions}
         if reduced:
-            for part, members in self._parts:
+            for part, members in self.parts:
                 kept = reduce(part, nodes, [lists[n] for n in members])
                 lists |= dict(zip(members, kept, strict=True))
         if any(len(positions) == 0 for positions in lists.values()):
             return nothing()  # a query node without nodes: the document does not match
         return self._columns(nodes, lists)
+
+    def check(self, columns: Columns) -> None:
+        """Raise ``WrongColumnsError`` unless the columns hold exactly what this link must carry."""
+        nodes = columns.nodes
+        if set(columns.lists) != {p.query_node for p in self.provisions}:
+            raise WrongColumnsError(str(self.view), "other lists than those it provides")
+        for p in self.provisions:
+            own = columns.lists[p.query_node]
+            known = {VAL_LEVEL: (nodes.vals[0] >= 0) | (nodes.conts[0] >= 0), CONT_LEVEL: nodes.conts[0] >= 0}
+            if len(own) == 0 or (p.payload and not known[p.payload][own].all()):
+                raise WrongColumnsError(str(self.view), f"nodes or texts missing for query node {p.query_node}")
+            if p.names and (nodes.label[own] < 0).any():
+                raise WrongColumnsError(str(self.view), f"names missing for query node {p.query_node}")
 
     def _filtered(self, p: Provision, results: NodeSets, nodes: Source) -> NDArray[np.int32]:
         wanted = self.query.nodes[p.query_node]
@@ -80,7 +93,7 @@ class Link:
         )
 
     @cached_property
-    def _parts(self) -> list[tuple[Pattern, list[int]]]:
+    def parts(self) -> list[tuple[Pattern, list[int]]]:
         """The part of the query provided, as patterns: each node hangs from the nearest one above that is too."""
         provided = sorted(p.query_node for p in self.provisions)
         above = {n: self._nearest(n, set(provided)) for n in provided}
@@ -134,6 +147,22 @@ class Rewriting:
         """The views it takes."""
         return tuple(link.view for link in self.links)
 
+    def plan_cost(self, *, reduced: bool = False) -> PlanCost:
+        """Estimate a physical plan: senders only filter, or also reduce the parts they provide.
+
+        Where a sender has several connected nodes of the query, reducing is taken to get it half-way from what
+        it would send to what the query keeps.
+        """
+        sent, handled, rows = self.cost - sum(link.cost for link in self.links), 0, 0
+        for link in self.links:
+            connected = {n for _, members in link.parts if len(members) > 1 for n in members}
+            for p in link.provisions:
+                half = reduced and p.query_node in connected
+                sent += (p.cost + p.least) // 2 if half else p.cost
+                rows += (p.rows + p.least_rows) // 2 if half else p.rows
+                handled += p.view_rows + (2 * p.rows if half else 0)
+        return PlanCost(sent / DOCUMENTS, handled / DOCUMENTS, 2 * rows / DOCUMENTS)
+
     def execute(self, results: Mapping[Pattern, NodeSets], *, reduced: bool = False) -> NodeSets:
         """Compute the query's node sets from its views' results on one document.
 
@@ -156,7 +185,13 @@ class Rewriting:
         """Unite the columns of all links for one document, reduce, and keep what the query keeps."""
         if not all(columns):
             return NodeSets(self.query, nothing().nodes, tuple(np.empty(0, np.int32) for _ in self.query.nodes))
+        for link, got in zip(self.links, columns, strict=True):
+            link.check(got)
         forest = merged([c.nodes for c in columns])
+        for link, got in zip(self.links, columns, strict=True):
+            at = forest.positions(got.nodes.pre)
+            if np.any(forest.span[at] != got.nodes.span) or np.any(forest.level[at] != got.nodes.level):
+                raise WrongColumnsError(str(link.view), "its nodes are not those of the other links' document")
         lists: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.query.nodes]
         for link, got in zip(self.links, columns, strict=True):
             for p in link.provisions:

@@ -257,10 +257,9 @@ def _is_new(head: Any, table: Any, tie: int) -> bool:
 
 @kernel
 def _append(head: Any, sets: Any, keys: Any, hashes: Any, which: int, member: int) -> bool:
-    """Write a set and one member more at the end of the list; False, and a note, where there is no room."""
+    """Write a set and one member more at the end of the list; False where there is no room."""
     count, new = sets[S_FIELDS * which + S_COUNT], head[H_SETS]
     if new >= MOST_SETS or count >= MOST_MEMBERS:
-        head[H_OVERFLOW] = 1
         return False
     at = count
     while at > 0 and sets[S_FIELDS * which + S_MEMBERS + at - 1] > member:
@@ -347,9 +346,10 @@ def _finish(work: Any) -> None:
 def search(work: Any, expansions: int, width: int, enough: int) -> int:
     """Find candidates in the pool of a query that can be covered; return how many.
 
-    Where sets got larger than ``MOST_MEMBERS``, or too many, ``H_OVERFLOW`` is set: some may be missing.
+    ``H_OVERFLOW`` is set where a covering set of ``MOST_MEMBERS`` could still be improved, and where only larger
+    ones cover: then it must be done the slow way. Larger sets are dropped otherwise; they cost more than others.
     """
-    head, sets, keys, heap, _, _, children, _, _, _, hashes = work
+    head, sets, keys, heap, _, _, children, nodes, _, costs, hashes = work
     _survey(work)
     head[H_SETS], head[H_HEAP], head[H_FOUND], head[H_OVERFLOW] = 1, 0, 0, 0
     head[H_STAMP] += 1
@@ -364,10 +364,14 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
         start = head[H_SETS]
         for i in range(chosen):
             if not _append(head, sets, keys, hashes, which, children[3 * i + 2]):
+                if _current(head, sets, costs, nodes, which) < 0:
+                    head[H_OVERFLOW] = 1
                 break
         _generate(work, start)
     if head[H_FOUND] == 0 and head[H_HEAP] > 0:
         _finish(work)
+    if head[H_FOUND] == 0:
+        head[H_OVERFLOW] = 1
     return int(head[H_FOUND])
 
 

@@ -129,6 +129,12 @@ def _add(
 
 
 @kernel
+def thinning(by_value: bool, by_name: bool) -> int:
+    """By how many halvings a sender's filters are taken to thin a list: a quarter by value, an eighth by name."""
+    return (2 if by_value else 0) + (3 if by_name else 0)
+
+
+@kernel
 def link_cost(
     rows: int, carried: int, own_rows: int, own_carried: int, by_value: bool, by_name: bool, names: bool
 ) -> int:  # fmt: skip
@@ -138,6 +144,6 @@ def link_cost(
     the sender's filters, by value and by name, thin both. What the query itself keeps is the least that can be
     sent. ``names``: names travel too, for both nodes are ``*``.
     """
-    shift = (2 if by_value else 0) + (3 if by_name else 0)
+    shift = thinning(by_value, by_name)
     each = ID_BYTES + (NAME_BYTES if names else 0)
     return max(rows >> shift, own_rows) * each + max(carried >> shift, own_carried)

@@ -96,7 +96,8 @@ def child_fed_by_descendant(monkeypatch):
 
 def payload_left_out(monkeypatch):
     """Values are not sent."""
-    monkeypatch.setattr(home, "VAL_LEVEL", 99)
+    cut = home.cut
+    monkeypatch.setattr(home, "cut", lambda *nodes, vals, **others: cut(*nodes, vals=vals[:0], **others))
 
 
 def parts_reduced_too_much(monkeypatch):

@@ -1,0 +1,18 @@
+"""What can be wrong with filters and messages."""
+
+from __future__ import annotations
+
+from rewriting.errors import RewritingError
+
+
+class FilterError(RewritingError):
+    """A text that is no filter; ``column`` counts from 1."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(f"column {position + 1}: {reason}")
+        self.reason = reason
+        self.column = position + 1
+
+
+class MessageError(RewritingError):
+    """Something that cannot be a message."""

@@ -1,0 +1,155 @@
+"""Key-value subscriptions: conjunctions of conditions on the attributes of flat messages.
+
+``topic = 'sport' and price < 50`` asks for the messages whose ``topic`` is ``sport`` and whose ``price`` is a
+number below 50; a missing attribute satisfies nothing. Section 4.4 of the Delta paper rewrites such subscriptions
+with the very same covers, and so do we: a message is an element with attributes, a filter a pattern over it, and
+everything in ``rewriting`` applies. A filter returns what it asks about, what it selects besides, and the whole
+message if it says so; so ``topic = 'sport'`` and ``location = 'England'`` together feed ``topic = 'sport' and
+location = 'England'``, by joining on the message.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rewriting.filters.errors import FilterError
+from xmlmatch.numerals import NUMERAL, number
+from xmlmatch.pattern import Axis, Column, Pattern, PatternNode, Return, canonical
+from xmlmatch.predicates import Operator, Predicate, satisfiable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MESSAGE: Final = "message"
+MAX_CHARS: Final = 10_000
+MAX_CONDITIONS: Final = 64
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_SPACE: Final = re.compile(r"\s*")
+_OPERATOR: Final = re.compile(r"!=|<=|>=|=|<|>")
+_STRING: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
+_AND: Final = re.compile(r"and\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one attribute must satisfy."""
+
+    attribute: str
+    predicate: Predicate
+
+    def __str__(self) -> str:
+        text = str(self.predicate)
+        operator = self.predicate.operator.value
+        return f"{self.attribute} {operator} {text.removeprefix(operator)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A conjunction of conditions, sorted, each once; ``select`` names attributes that are returned besides.
+
+    >>> wanted = Filter.parse("topic = 'sport' and price < 50")
+    >>> wanted.matches({"topic": "sport", "price": "12.5"}), wanted.matches({"topic": "sport"})
+    (True, False)
+    >>> str(wanted.pattern())
+    "/message[@price{val}<50]/@topic{val}[.='sport']"
+    """
+
+    conditions: tuple[Condition, ...]
+    select: tuple[str, ...] = ()
+    whole: bool = False
+    """Whether the message itself is returned too."""
+
+    def __post_init__(self) -> None:
+        if not (self.conditions or self.select or self.whole):
+            raise FilterError("a filter needs a condition, or something to return", 0)
+        if len(self.conditions) > MAX_CONDITIONS:
+            raise FilterError(f"more than {MAX_CONDITIONS} conditions", 0)
+        for name in (*(c.attribute for c in self.conditions), *self.select):
+            if not NAME.fullmatch(name):
+                raise FilterError(f"{name!r} is no attribute name; use letters, digits, _ . and -", 0)
+
+    @classmethod
+    def parse(cls, text: str, *, select: Iterable[str] = (), whole: bool = False) -> Filter:
+        """Read conditions joined by ``and``; raise ``FilterError`` with the column and what was expected."""
+        if len(text) > MAX_CHARS:
+            raise FilterError(f"longer than {MAX_CHARS:,} characters", MAX_CHARS)
+        conditions = sorted(set(_Reader(text).conditions()), key=str) if text.strip() else []
+        return cls(tuple(conditions), tuple(sorted(set(select))), whole)
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions))
+
+    @property
+    def contradiction(self) -> str | None:
+        """Name an attribute that no value can satisfy, or None."""
+        for name, predicates in self._by_attribute().items():
+            if not satisfiable(predicates):
+                return name
+        return None
+
+    def matches(self, message: Mapping[str, str]) -> bool:
+        """Say whether a message satisfies every condition."""
+        return all(
+            c.attribute in message and c.predicate.holds(message[c.attribute]) for c in self.conditions
+        ) and all(name in message for name in self.select)
+
+    def pattern(self) -> Pattern:
+        """Return the pattern over messages that means the same."""
+        nodes = [PatternNode(MESSAGE, Axis.CHILD, -1, (), (Return.CONT,) if self.whole else ())]
+        asked = self._by_attribute()
+        nodes += [
+            PatternNode(f"@{name}", Axis.CHILD, 0, tuple(asked.get(name, ())), (Return.VAL,))
+            for name in sorted({*asked, *self.select})
+        ]
+        selection = [Column(i, what) for i, node in enumerate(nodes) for what in node.returns]
+        return canonical(nodes, selection)
+
+    def _by_attribute(self) -> dict[str, list[Predicate]]:
+        asked: dict[str, list[Predicate]] = {}
+        for c in self.conditions:
+            asked.setdefault(c.attribute, []).append(c.predicate)
+        return asked
+
+
+class _Reader:
+    """Reads conditions from text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def conditions(self) -> list[Condition]:
+        found = [self._condition()]
+        while self._rest():
+            self._take(_AND, "'and' and another condition")
+            found.append(self._condition())
+        return found
+
+    def _rest(self) -> bool:
+        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches everything
+        return self._at < len(self._text)
+
+    def _take(self, what: re.Pattern[str], name: str) -> str:
+        self._rest()
+        found = what.match(self._text, self._at)
+        if found is None:
+            raise FilterError(f"expected {name}", self._at)
+        self._at = found.end()
+        return found[0]
+
+    def _condition(self) -> Condition:
+        attribute = self._take(NAME, "an attribute name")
+        operator = Operator(self._take(_OPERATOR, "= != < <= > or >="))
+        self._rest()
+        start = self._at
+        if (quoted := _STRING.match(self._text, self._at)) is not None:
+            self._at = quoted.end()
+            constant: str | float = quoted[0][1:-1]
+        else:
+            constant = number(self._take(NUMERAL, "a quoted string or a number"))
+        try:
+            return Condition(attribute, Predicate(operator, constant))
+        except ValueError as exc:
+            raise FilterError(str(exc), start) from None

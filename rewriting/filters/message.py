@@ -1,0 +1,36 @@
+"""Messages: flat sets of attributes and values, which travel as documents do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rewriting.filters.errors import MessageError
+from rewriting.filters.filter import MESSAGE, NAME
+from xmlmatch import Document, DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_ATTRIBUTES: Final = 256
+_ESCAPED: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
+
+
+def message_document(attributes: Mapping[str, str]) -> Document:
+    """Turn a message into the document that patterns of filters match.
+
+    >>> document = message_document({"topic": "sport", "price": "12"})
+    >>> [document.label_of(node) for node in range(len(document))]
+    ['message', '@price', '@topic']
+    """
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise MessageError(f"a message has up to {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
+    for name in attributes:
+        if not NAME.fullmatch(name):
+            raise MessageError(f"{name!r} is no attribute name; use letters, digits, _ . and -")
+    words = "".join(f' {name}="{value.translate(_ESCAPED)}"' for name, value in sorted(attributes.items()))
+    try:
+        return Document.parse(f"<{MESSAGE}{words}/>".encode())
+    except (DocumentError, UnicodeEncodeError) as exc:
+        raise MessageError(f"a value cannot be written: {exc}") from exc
