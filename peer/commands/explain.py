@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.arguments import PATTERN_HELP, add_namespaces, read_pattern
+from peer.arguments import (
+    PATTERN_HELP,
+    add_namespaces,
+    namespaces,
+    parse_pattern,
+    read_document,
+    read_lines,
+    read_pattern,
+)
 from peer.output import emit, visible
 
 if TYPE_CHECKING:
@@ -13,12 +21,23 @@ if TYPE_CHECKING:
 
     from xmlmatch import Pattern, PatternNode
 
-SUMMARY: Final = "Explain how a pattern is understood."
+SUMMARY: Final = "Explain how a pattern is understood, and how it can be computed from others."
 _EPILOG: Final = """\
 examples:
   distributary explain pattern "//item[topic='ACME'][author{val}]/headline{cont}"
   distributary explain pattern @pattern.txt --json
   echo '//p:item[@id]/p:name' | distributary explain pattern - --ns p=urn:shop
+  distributary explain rewriting "//item[author]/headline{val}" --views views.txt
+"""
+_REWRITING_EPILOG: Final = """\
+FILE has one view (a pattern) per line; blank lines and lines that begin with # are left out. The exit status is 1
+where the views cannot provide the pattern. Costs are estimates: bytes per document, as assumed, or as measured on
+--documents.
+
+examples:
+  distributary explain rewriting "//item[author]/headline{val}" --views views.txt
+  distributary explain rewriting @pattern.txt --views views.txt --documents a.xml b.xml
+  distributary explain rewriting "//item/@id" --views views.txt --most 1 --json
 """
 
 
@@ -37,6 +56,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     pattern.add_argument("--json", action="store_true", help="print one JSON object instead of a drawing")
     add_namespaces(pattern)
     pattern.set_defaults(run=_explain_pattern)
+    rewriting = kinds.add_parser(
+        "rewriting",
+        help="list the ways to compute a pattern from others",
+        description="List the ways to compute a pattern from other subscriptions, the cheapest first.",
+        epilog=_REWRITING_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    rewriting.add_argument("pattern", metavar="PATTERN", help=PATTERN_HELP)
+    rewriting.add_argument("--views", required=True, metavar="FILE", help="the views, one pattern per line")
+    rewriting.add_argument("--most", type=_positive, default=5, metavar="N", help="how many ways to list (5)")
+    rewriting.add_argument(
+        "--documents", nargs="+", default=[], metavar="FILE", help="documents to measure sizes on"
+    )
+    rewriting.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_namespaces(rewriting)
+    rewriting.set_defaults(run=_explain_rewriting)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
+    return number
 
 
 def _explain_pattern(arguments: argparse.Namespace) -> int:
@@ -48,6 +90,39 @@ def _explain_pattern(arguments: argparse.Namespace) -> int:
         print(line)
     print(f"canonical: {visible(str(pattern))}")
     print(f"columns:   {', '.join(pattern.columns)}")
+    return 0
+
+
+def _explain_rewriting(arguments: argparse.Namespace) -> int:
+    from itertools import islice
+
+    from peer import rewriting_report
+    from rewriting import embeds, rewritings
+    from rewriting.statistics import Statistics
+
+    query = read_pattern(arguments.pattern, arguments.ns)
+    prefixes = namespaces(arguments.ns)
+    where: dict[Pattern, str] = {}
+    for line, text in read_lines(arguments.views):
+        view = parse_pattern(text, prefixes, f"{arguments.views}:{line}: ")
+        where.setdefault(view, f"{arguments.views}:{line}")
+    documents = [read_document(name)[1] for name in arguments.documents]
+    known = Statistics.measure([query, *where], documents) if documents else Statistics()
+    found = list(islice(rewritings(query, where, arguments.most, statistics=known), arguments.most))
+    if arguments.json:
+        ways = [rewriting_report.as_json(rewriting, where) for rewriting in found]
+        emit({"query": str(query), "views": len(where), "measured": bool(documents), "rewritings": ways})
+        return 0 if found else 1
+    able = sum(embeds(view, query) for view in where)
+    print(visible(str(query)))
+    print(f"{len(where):,} views, {able:,} of which embed in it; sizes {'measured' if documents else 'assumed'}")
+    if not found:
+        print("cannot be computed from them; nothing provides")
+        print("\n".join(rewriting_report.missing(query, list(where), where)))
+        return 1
+    for place, rewriting in enumerate(found, start=1):
+        print()
+        print("\n".join(rewriting_report.describe(rewriting, place, where)))
     return 0
 
 
