@@ -116,16 +116,13 @@ def take_statistics(folder):
     start = time.process_time()
     known = Statistics.measure(patterns, documents)
     spent = time.process_time() - start
-    sizes = [known.of(pattern) for pattern in patterns]
-    np.save(folder / "sizes.npy", np.concatenate(sizes, axis=1))
+    np.save(folder / "sizes.npy", known.of_all(patterns))
     return {"statistics_cpu_s": round(spent, 2)}
 
 
 def plan(folder):
     patterns = read_patterns(folder)
-    ends = np.cumsum([len(p.nodes) for p in patterns])
-    sizes = np.split(np.load(folder / "sizes.npy"), ends[:-1], axis=1)
-    known = Statistics({p.text: s for p, s in zip(patterns, sizes, strict=True)})
+    known = Statistics.known(patterns, np.load(folder / "sizes.npy"))
     find_candidates(EmbeddingGraph.build(patterns[:2_000]), statistics=known)  # compiles
     cpu, wall = time.process_time(), time.perf_counter()
     graph = EmbeddingGraph.build(patterns)

@@ -177,8 +177,8 @@ def _write(work: Any, chosen: Any, kept: int, slots: Any, out: Any, written: int
 
 @kernel
 def run(
-    trie: Any, table: Any, carried: Any, sizes: Any, order: Any, signatures: Any, hashes: Any, terminals: Any,
-    options: Any, area: Any, totals: Any, counts: Any, out: Any,
+    trie: Any, below: Any, table: Any, carried: Any, sizes: Any, order: Any, signatures: Any, hashes: Any,
+    terminals: Any, options: Any, area: Any, totals: Any, counts: Any, out: Any,
 ) -> int:  # fmt: skip
     """Find the candidates of every view that ends at one of ``terminals``; return how many there are.
 
@@ -207,10 +207,10 @@ def run(
         query = trie[t, T_VIEWS]
         size = first[query + 1] - first[query]
         query_masks(nodes, first[query], size, attribute, labels, masks)
-        found, needed = walk(trie, nodes, first[query], conditions, labels, masks, hits, covers)
+        found, needed = walk(trie, below, nodes, first[query], conditions, labels, masks, hits, covers)
         if needed > covers.size:
             covers = np.empty(2 * needed, np.int64)
-            found, needed = walk(trie, nodes, first[query], conditions, labels, masks, hits, covers)
+            found, needed = walk(trie, below, nodes, first[query], conditions, labels, masks, hits, covers)
         forget_labels(nodes, first[query], size, labels)
         mutual_hits(trie, (nodes, first, attribute, conditions), signatures, query, hits, found, mutual)
         reached = 0

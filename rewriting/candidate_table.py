@@ -162,13 +162,12 @@ class _Places:
     def of(cls, graph: EmbeddingGraph, statistics: Statistics) -> _Places:
         trie = graph.trie
         patterns = [graph.pattern(number) for number in trie.slots.tolist()]
-        sizes = [statistics.of(pattern) for pattern in patterns] or [np.zeros((3, 0), np.int64)]
         table = graph.table
         return cls(
             trie,
             (trie.nodes, trie.first, table.attribute, table.conditions.arrays),
             trie.nodes[:, CARRIES].astype(np.uint8),
-            np.ascontiguousarray(np.concatenate(sizes, axis=1)),
+            statistics.of_all(patterns),
             graph.feeding_ranks()[trie.slots],
             np.ascontiguousarray(graph.signs[trie.slots, LABEL_SET]),
             np.array([text_hash(pattern) for pattern in patterns], np.int64),
@@ -188,8 +187,8 @@ class _Places:
         most = count * options[-1]
         costs, members = np.empty(most, np.int64), np.empty((most, MOST_MEMBERS), np.int32)
         written = run(
-            self.trie.trie, self.table, self.carried, self.sizes, self.order, self.signatures, self.hashes, ends,
-            options, scratch(), totals, counts, (costs, members),
+            self.trie.trie, self.trie.below, self.table, self.carried, self.sizes, self.order, self.signatures,
+            self.hashes, ends, options, scratch(), totals, counts, (costs, members),
         )  # fmt: skip
         used = members[:written]
         inside = used >= 0

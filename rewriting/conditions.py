@@ -93,7 +93,7 @@ class Conditions:
     """
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[Predicate, ...], int] = {(): NO_CONDITION}
+        self._ids: dict[tuple[tuple[str, str | float], ...], int] = {(): NO_CONDITION}
         self._strings: dict[str, int] = {}
         self._ints = np.zeros((64, _INTS), np.int64)
         self._floats = np.zeros((64, _FLOATS))
@@ -106,10 +106,18 @@ class Conditions:
 
     def add(self, predicates: tuple[Predicate, ...]) -> int:
         """Return the number of a set, which may be new."""
-        found = self._ids.get(predicates)
+        # Enums hash slowly; their values do not.
+        key = tuple((p.operator._value_, p.constant) for p in predicates)
+        found = self._ids.get(key)
         if found is None:
-            found = self._ids[predicates] = self._store(_region(predicates))
+            found = self._ids[key] = self._store(_region(predicates))
         return found
+
+    def fixed(self) -> NDArray[np.bool_]:
+        """Say of each condition whether it names the one string a value can be."""
+        fixed: NDArray[np.bool_] = self._ints[: len(self), _EQUAL] >= 0
+        fixed[NO_CONDITION] = False
+        return fixed
 
     def implied(self, stronger: int, weaker: int) -> bool:
         """Say whether every value that satisfies ``stronger`` satisfies ``weaker``."""

@@ -142,7 +142,7 @@ class EmbeddingGraph:
         if number in self._large:
             others = [u for u in self.numbers.tolist() if u != number and embeds(self.pattern(u), query)]
             return np.array(others, np.int64)
-        found = _views_in_trie(self._trie.trie, *self._arrays(), number)
+        found = _views_in_trie(self._trie.trie, self._trie.below, *self._arrays(), number)
         found = self._trie.slots[found]
         found = found[self._small[found]]
         recent = np.array(list(self._recent), np.int64)
@@ -233,14 +233,16 @@ class EmbeddingGraph:
 
 @kernel
 def _views_in_trie(
-    trie: NDArray[np.int32], nodes: NDArray[np.int32], first: NDArray[np.int64], attribute: NDArray[np.bool_],
-    arrays: Any, query: int,
+    trie: NDArray[np.int32], below: NDArray[np.int64], nodes: NDArray[np.int32], first: NDArray[np.int64],
+    attribute: NDArray[np.bool_], arrays: Any, query: int,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Return the places of the views that embed in the query."""
     labels, masks = np.zeros(attribute.size, np.int64), np.zeros((Q_ROWS, MASK_BITS), np.int64)
     query_masks(nodes, first[query], first[query + 1] - first[query], attribute, labels, masks)
     hits = np.empty(trie.shape[0], np.int64)
-    found, _ = walk(trie, nodes, first[query], pointers_to(arrays), labels, masks, hits, np.empty(0, np.int64))
+    found, _ = walk(
+        trie, below, nodes, first[query], pointers_to(arrays), labels, masks, hits, np.empty(0, np.int64)
+    )
     total = 0
     for i in range(found):
         total += trie[hits[i], T_VIEWS_END] - trie[hits[i], T_VIEWS]

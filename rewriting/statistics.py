@@ -38,11 +38,15 @@ _FIXED, _NARROWED = 0.1, 0.5
 _VAL_BYTES, _CONT_BYTES = 12, 240
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Statistics:
-    """Per pattern three rows (how many nodes, bytes of values, bytes of contents) with a column per node."""
+    """Three rows (how many nodes, bytes of values, bytes of contents) with a column per node of every pattern.
 
-    known: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    ``starts`` says by canonical text where a measured pattern's columns begin.
+    """
+
+    figures: NDArray[np.int64] = field(default_factory=lambda: np.zeros((KINDS, 0), np.int64), repr=False)
+    starts: dict[str, int] = field(default_factory=dict, repr=False)
 
     def of(self, pattern: Pattern) -> NDArray[np.int64]:
         """Return the figures of a pattern's nodes, assumed where nothing was measured.
@@ -51,8 +55,23 @@ class Statistics:
         >>> Statistics().of(Pattern.parse("//a[b='1']{val}"))[ROWS].tolist()
         [640, 640]
         """
-        found = self.known.get(pattern.text)
-        return _assumed(pattern) if found is None else found
+        start = self.starts.get(pattern.text)
+        return _assumed(pattern) if start is None else self.figures[:, start : start + len(pattern.nodes)]
+
+    def of_all(self, patterns: Sequence[Pattern]) -> NDArray[np.int64]:
+        """Return the figures of many patterns, one after the other."""
+        starts = [self.starts.get(pattern.text) for pattern in patterns]
+        if None in starts:
+            return np.concatenate([np.zeros((KINDS, 0), np.int64), *map(self.of, patterns)], axis=1)
+        lengths = np.array([len(pattern.nodes) for pattern in patterns], np.int64)
+        shifts = np.array(starts, np.int64) - np.cumsum(lengths) + lengths
+        return np.ascontiguousarray(self.figures[:, np.arange(lengths.sum()) + np.repeat(shifts, lengths)])
+
+    @classmethod
+    def known(cls, patterns: Sequence[Pattern], figures: NDArray[np.int64]) -> Statistics:
+        """Make statistics from the figures of patterns, one after the other."""
+        ends = np.cumsum([len(pattern.nodes) for pattern in patterns]).tolist()
+        return cls(figures, {p.text: end - len(p.nodes) for p, end in zip(patterns, ends, strict=True)})
 
     @classmethod
     def measure(
@@ -73,8 +92,7 @@ class Statistics:
             tick()
         if count == 0:
             raise ValueError("statistics need at least one document")
-        means = (sums * DOCUMENTS + count - 1) // count
-        return cls({p.text: means[:, first[i] : first[i + 1]] for i, p in enumerate(distinct)})
+        return cls.known(distinct, (sums * DOCUMENTS + count - 1) // count)
 
 
 def _assumed(pattern: Pattern) -> NDArray[np.int64]:

@@ -51,6 +51,22 @@ def needs(node: PatternNode) -> int:
     return VAL_LEVEL if Return.VAL in node.returns else ID_LEVEL
 
 
+def _code(returns: tuple[Return, ...]) -> int:
+    """Number what a node returns: a bit for each kind."""
+    return sum(_BITS[what._value_] for what in returns)
+
+
+_BITS: Final = {Return.ID.value: 1, Return.VAL.value: 2, Return.CONT.value: 4}
+# By that number: the level needed, and the weight.
+_RETURNED: Final = np.array(
+    [
+        (CONT_LEVEL if code & 4 else VAL_LEVEL if code & 2 else ID_LEVEL, (code >> 1 & 1) + 2 * (code >> 2))
+        for code in range(8)
+    ],
+    np.int32,
+)
+
+
 @dataclass(slots=True)
 class PatternTable:
     """Patterns by slot; ``first[slot] : first[slot + 1]`` are the rows of its nodes."""
@@ -100,9 +116,9 @@ class PatternTable:
         new[:, AXIS] = [node.axis for node in nodes]
         new[:, PARENT] = [node.parent for node in nodes]
         new[:, CONDITION] = [self.conditions.add(node.predicates) if node.predicates else 0 for node in nodes]
-        new[:, CARRIES] = [carries(node) if node.returns or node.predicates else 0 for node in nodes]
-        new[:, NEEDS] = [needs(node) if node.returns else 0 for node in nodes]
-        new[:, WEIGHT] = [sum(WEIGHTS[what] for what in node.returns) if node.returns else 0 for node in nodes]
+        returned = _RETURNED[[_code(node.returns) if node.returns else 0 for node in nodes]]
+        new[:, NEEDS], new[:, WEIGHT] = returned[:, 0], returned[:, 1]
+        new[:, CARRIES] = np.maximum(new[:, NEEDS], self.conditions.fixed()[new[:, CONDITION]])
         self._size += len(patterns)
         self._first[old + 1 : self._size + 1] = at + np.cumsum([len(pattern.nodes) for pattern in patterns])
         return range(old, self._size)

@@ -33,16 +33,19 @@ T_LABEL, T_AXIS, T_PARENT, T_CONDITION, T_DEPTH, T_SKIP, T_JUMP, T_AXIS_JUMP, T_
 )
 # Rows of a query's masks, by query node; the last holds single masks.
 Q_BELOW, Q_CHILDREN, Q_ABOVE, Q_PARENT, Q_WHOLE, Q_ROWS = range(6)
-Q_ALL, Q_ROOT, Q_ELEMENTS, Q_CONDITIONED = range(4)
+Q_ALL, Q_ROOT, Q_ELEMENTS, Q_CONDITIONED, Q_LABELS = range(5)
 
 
 @dataclass(frozen=True, slots=True)
 class Trie:
-    """``trie`` holds its nodes in depth-first order. Views are numbered by *place*: in the order of the trie, so
-    that a walk meets them as neighbours. ``slots`` gives the slot in the table, ``nodes`` and ``first`` a copy of
-    its rows by place."""
+    """``trie`` holds its nodes in depth-first order, ``below`` a bit for each label of their children.
+
+    Views are numbered by *place*: in the order of the trie, so that a walk meets them as neighbours. ``slots`` has
+    the slot in the table, ``nodes`` and ``first`` a copy of its rows.
+    """
 
     trie: NDArray[np.int32]
+    below: NDArray[np.int64]
     slots: NDArray[np.int64]
     nodes: NDArray[np.int32]
     first: NDArray[np.int64]
@@ -53,8 +56,9 @@ class Trie:
         order = slots[np.lexsort(_tokens(table, slots))] if len(slots) else slots
         first, nodes = _copied(table.nodes, table.first, order)
         trie = np.zeros((_measure(nodes, first), T_FIELDS), np.int32)
-        _fill(nodes, first, trie)
-        return cls(trie, order, nodes, first)
+        below = np.zeros(len(trie), np.int64)
+        _fill(nodes, first, trie, below)
+        return cls(trie, below, order, nodes, first)
 
     @property
     def terminals(self) -> NDArray[np.int64]:
@@ -109,7 +113,13 @@ def _measure(nodes: Any, first: Any) -> Any:
 
 
 @kernel
-def _fill(nodes: Any, first: Any, trie: Any) -> None:
+def label_bit(label: int) -> Any:
+    """Return a mask with the bit that stands for a label, among others."""
+    return np.int64(1) << np.int64(label & 63)
+
+
+@kernel
+def _fill(nodes: Any, first: Any, trie: Any, below: Any) -> None:
     path = np.zeros(MASK_BITS + 1, np.int64)
     at, depth = 0, 0
     for view in range(first.size - 1):
@@ -127,6 +137,8 @@ def _fill(nodes: Any, first: Any, trie: Any) -> None:
             trie[at, T_VIEWS] = view
             trie[at, T_VIEWS_END] = view
             path[d] = at
+            if d > 0:
+                below[path[d - 1]] |= label_bit(nodes[row, LABEL])
             at += 1
         trie[path[length - 1], T_VIEWS_END] = view + 1
         depth = length
@@ -146,7 +158,7 @@ def _fill(nodes: Any, first: Any, trie: Any) -> None:
 @kernel
 def query_masks(nodes: Any, first: int, size: int, attribute: Any, labels: Any, masks: Any) -> None:
     """Describe a query by masks, and set ``labels`` (by label, the query nodes with it), which must be 0."""
-    everything, elements, conditioned = np.int64(0), np.int64(0), np.int64(0)
+    everything, elements, conditioned, named = np.int64(0), np.int64(0), np.int64(0), label_bit(ANY_LABEL)
     for i in range(size):
         row = first + i
         bit = np.int64(1) << np.int64(i)
@@ -166,6 +178,7 @@ def query_masks(nodes: Any, first: int, size: int, attribute: Any, labels: Any, 
         if nodes[row, CONDITION] != NO_CONDITION:
             conditioned |= bit
         labels[nodes[row, LABEL]] |= bit
+        named |= label_bit(nodes[row, LABEL])
     for i in range(size - 1, 0, -1):
         parent = nodes[first + i, PARENT]
         masks[Q_BELOW, parent] |= masks[Q_BELOW, i] | np.int64(1) << np.int64(i)
@@ -174,6 +187,7 @@ def query_masks(nodes: Any, first: int, size: int, attribute: Any, labels: Any, 
     masks[Q_WHOLE, Q_ROOT] = 1 if nodes[first, AXIS] == 0 else 0
     masks[Q_WHOLE, Q_ELEMENTS] = elements
     masks[Q_WHOLE, Q_CONDITIONED] = conditioned
+    masks[Q_WHOLE, Q_LABELS] = named
 
 
 @kernel
@@ -208,7 +222,7 @@ def allowing(nodes: Any, first: int, conditions: Any, condition: int, mask: int)
 
 @kernel
 def walk(
-    trie: Any, nodes: Any, first: int, conditions: Any, labels: Any, masks: Any, hits: Any, covers: Any
+    trie: Any, below: Any, nodes: Any, first: int, conditions: Any, labels: Any, masks: Any, hits: Any, covers: Any
 ) -> tuple[int, int]:
     """Find the trie nodes where views end that embed in the query: ``hits``, and how many.
 
@@ -263,7 +277,7 @@ def walk(
                     covers[used + d] = stack[depth, d] & down
             used += depth + 1
             found += 1
-        i += 1
+        i = i + 1 if below[i] & masks[Q_WHOLE, Q_LABELS] else trie[i, T_SKIP]
     return found, used
 
 

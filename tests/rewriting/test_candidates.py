@@ -100,7 +100,7 @@ def test_an_extra_selective_view_is_taken_where_it_saves_a_bulky_column():
     sizes[query] = [[10, 10, 10], [0] * 3, [1000, 0, 0]]
     import numpy as np
 
-    known = Statistics({p.text: np.array(s, np.int64) for p, s in sizes.items()})
+    known = Statistics.known(list(sizes), np.concatenate([np.array(s, np.int64) for s in sizes.values()], axis=1))
     assert len(next(rewritings(query, views, statistics=known, link_bytes=0)).views) == 2
 
 
