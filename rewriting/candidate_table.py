@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from rewriting.batch import EDGES, GIVEN_UP, TOTALS, run
 from rewriting.candidates import BATCH, Effort, candidates, text_hash
 from rewriting.graph import EmbeddingGraph
-from rewriting.kernels import MASK_BITS
+from rewriting.kernels import MASK_BITS, kernel
 from rewriting.providers import feeders
 from rewriting.scan import LABEL_SET
 from rewriting.search import MOST_MEMBERS, MOST_POOL, scratch
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from xmlmatch import Pattern
 
 _QUERIES_PER_RUN: Final = 2_000
-_LEAST: Final = Effort(pool=1, expansions=1, width=1, enough=1)
+_LEAST: Final = Effort(pool=1, expansions=1, width=1, enough=1, rounds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,22 +229,41 @@ def _one(
 
 def _joined(parts: list[_Part], numbers: int) -> CandidateTable:
     """Put the parts together in the order of the patterns' numbers."""
-    empty = np.empty(0, np.int64)
-    queries = np.concatenate([empty, *(np.repeat(p.queries, np.maximum(p.counts, 0)) for p in parts)])
-    costs = np.concatenate([empty, *(p.costs for p in parts)])
-    sizes = np.concatenate([empty, *(p.sizes for p in parts)])
-    members = np.concatenate([np.empty(0, np.int32), *(p.members for p in parts)])
-    order = np.argsort(queries, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    lengths = sizes[order]
-    member_first = np.concatenate(([0], np.cumsum(lengths)))
-    within = np.arange(len(members)) - np.repeat(member_first[:-1], lengths)
+    counts = np.zeros(numbers + 1, np.int64)
+    for part in parts:
+        counts[part.queries + 1] = np.maximum(part.counts, 0)
+    first = np.cumsum(counts)
+    costs, sizes = np.empty(first[-1], np.int64), np.empty(first[-1], np.int64)
+    for part in parts:
+        _place(part.queries, part.counts, first, part.costs, costs)
+        _place(part.queries, part.counts, first, part.sizes, sizes)
+    member_first = np.concatenate(([0], np.cumsum(sizes)))
+    members = np.empty(member_first[-1], np.int32)
+    for part in parts:
+        _place_members(part.queries, part.counts, first, part.sizes, member_first, part.members, members)
     totals = sum((p.totals for p in parts), np.zeros(TOTALS, np.int64))
-    return CandidateTable(
-        np.searchsorted(queries[order], np.arange(numbers + 1)),
-        costs[order],
-        member_first,
-        members[np.repeat(starts[:-1][order], lengths) + within],
-        int(totals[EDGES]),
-        int(totals[GIVEN_UP]),
-    )
+    return CandidateTable(first, costs, member_first, members, int(totals[EDGES]), int(totals[GIVEN_UP]))
+
+
+@kernel
+def _place(queries: Any, counts: Any, first: Any, values: Any, out: Any) -> None:
+    """Copy the values of each query's candidates to where they belong."""
+    at = 0
+    for i in range(queries.size):
+        for k in range(counts[i]):
+            out[first[queries[i]] + k] = values[at]
+            at += 1
+
+
+@kernel
+def _place_members(
+    queries: Any, counts: Any, first: Any, sizes: Any, member_first: Any, members: Any, out: Any
+) -> None:  # fmt: skip
+    candidate, at = 0, 0
+    for i in range(queries.size):
+        for k in range(counts[i]):
+            to = member_first[first[queries[i]] + k]
+            for j in range(sizes[candidate]):
+                out[to + j] = members[at]
+                at += 1
+            candidate += 1

@@ -14,8 +14,7 @@ can cost, its share of a link included (no view can share its F among more nodes
 by a hash of query and views, so that equals do not all end up on the same hub. At most a third of the candidates
 share their *first input*, the view that provides most of their nodes.
 
-``Search`` is the twin of the compiled search in ``rewriting.batch``; here masks are Python's integers, so queries
-may have any size.
+``Search`` is the twin of the compiled ``rewriting.search``, for queries and sets of any size.
 """
 
 from __future__ import annotations
@@ -25,15 +24,20 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from rewriting.statistics import DOCUMENTS, LINK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from rewriting.providers import Feeder
     from xmlmatch import Pattern
 
-NEVER: Final = 1 << 60
+NEVER: Final = 1 << 50
+"""The cost of what a view does not provide; 4,096 of them still fit into 63 bits."""
 _MIX: Final = 0x9E3779B97F4A7C15
 _MASK: Final = (1 << 64) - 1
 
@@ -42,16 +46,18 @@ _MASK: Final = (1 << 64) - 1
 class Effort:
     """How far a search goes. ``pool``: the most promising feeders it looks at, beside the best one of each node;
     ``expansions``: sets extended before it ranks what it has, unless it has found ``enough``; ``width``: the most
-    extensions of one set. More of any finds cheaper and more varied candidates in more time."""
+    extensions of one set; ``rounds``: how often it goes on where too few were found. More of any finds cheaper and
+    more varied candidates in more time."""
 
     pool: int
     expansions: int
     width: int
     enough: int
+    rounds: int
 
 
-THOROUGH: Final = Effort(pool=1 << 30, expansions=2_000, width=1 << 30, enough=1 << 30)
-BATCH: Final = Effort(pool=32, expansions=24, width=12, enough=48)
+THOROUGH: Final = Effort(pool=1 << 30, expansions=2_000, width=1 << 30, enough=1 << 30, rounds=8)
+BATCH: Final = Effort(pool=32, expansions=16, width=10, enough=40, rounds=1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,7 +83,7 @@ def tie_hash(query: int, view: int) -> int:
 
 
 class Search:
-    """Finds candidates among the feeders of one query."""
+    """Finds candidates among the feeders of one query; ``costs`` has a row per feeder, a column per query node."""
 
     def __init__(self, query: Pattern, feeders: Sequence[Feeder], effort: Effort, link_bytes: int) -> None:
         self.size = len(query.nodes)
@@ -85,12 +91,14 @@ class Search:
         self.effort = effort
         own = text_hash(query)
         self.hashes = [tie_hash(own, text_hash(f.view)) for f in feeders]
-        self.costs = [[_cost(f, n) for n in range(self.size)] for f in feeders]
-        self.prices = [min((p[n] for p in map(self._prices, self.costs)), default=NEVER) for n in range(self.size)]
-        self.pool = self._choose()
-        self.best = [min((self.costs[v][n] for v in self.pool), default=NEVER) for n in range(self.size)]
-        providers = [sum(self.costs[v][n] < NEVER for v in self.pool) for n in range(self.size)]
-        self.scarce = sorted(range(self.size), key=lambda n: (providers[n], n))
+        self.costs = _costs(feeders, self.size)
+        provided = (self.costs < NEVER).sum(axis=1, keepdims=True)
+        shared = np.where(self.costs < NEVER, self.costs + self.link // np.maximum(provided, 1), NEVER)
+        self.prices = shared.min(axis=0, initial=NEVER)
+        self.pool = self._choose(shared)
+        pooled = self.costs[self.pool]
+        self.best = pooled.min(axis=0, initial=NEVER)
+        self.scarce = np.argsort((pooled < NEVER).sum(axis=0), kind="stable")
         self._heap: list[tuple[int, int, tuple[int, ...]]] = []
         self._seen: set[tuple[int, ...]] = set()
         self.found: list[Candidate] = []
@@ -100,35 +108,37 @@ class Search:
     @property
     def coverable(self) -> bool:
         """True if all feeders together cover the query."""
-        return max(self.prices) < NEVER
+        return bool((self.prices < NEVER).all())
 
-    def _prices(self, row: Sequence[int]) -> list[int]:
-        """Return what each node costs from one feeder, with its share of the link."""
-        provided = sum(c < NEVER for c in row)
-        return [c + self.link // provided if c < NEVER else NEVER for c in row]
-
-    def _choose(self) -> list[int]:
-        """Choose the pool: the best feeder of each node, and the most promising ones."""
-        order = sorted(range(len(self.costs)), key=lambda v: (self._promise((v,)), self.hashes[v]))
+    def _choose(self, shared: NDArray[np.int64]) -> list[int]:
+        """Choose the pool: the most promising feeders, and the best of each node."""
+        promises = np.where(self.costs < NEVER, self.costs, self.prices).sum(axis=1) + self.link
+        order = sorted(range(len(self.costs)), key=lambda v: (int(promises[v]), self.hashes[v]))
         chosen = set(order[: self.effort.pool])
-        for n in range(self.size):
-            able = [v for v in order if self._prices(self.costs[v])[n] == self.prices[n] < NEVER]
-            chosen |= set(able[:1])
+        if len(chosen) < len(order) and self.coverable:
+            firsts = np.argmax(shared[order] == self.prices, axis=0)
+            chosen |= {order[i] for i in firsts.tolist()}
         return sorted(chosen)
 
     def run(self) -> bool:
         """Extend sets until the effort is spent; say whether any are left to extend."""
         for _ in range(self.effort.expansions):
-            if not self._heap or len(self.found) >= self.effort.enough:
+            if not self._heap or self._has_enough():
                 break
-            self._extend(heapq.heappop(self._heap)[2])
+            members = heapq.heappop(self._heap)[2]
+            for _, _, v in self._extensions(members)[: self.effort.width]:
+                self._generate(tuple(sorted((*members, v))))
         return bool(self._heap)
+
+    def _has_enough(self) -> bool:
+        """Say whether enough was found, and the next step is not to improve the best of it."""
+        return len(self.found) >= self.effort.enough and self._heap[0][0] != min(self.found).cost
 
     def finish(self) -> None:
         """Complete the most promising set greedily, for when nothing was found."""
         members = heapq.heappop(self._heap)[2]
-        while self._uncovered(members) is not None:
-            members = self._children(members)[0][2]
+        while self._uncovered(self._current(members)) is not None:
+            members = tuple(sorted((*members, self._extensions(members)[0][2])))
         while (idle := self._idle(members)) is not None:
             members = tuple(v for v in members if v != idle)
         self._generate(members)
@@ -138,48 +148,46 @@ class Search:
         found, self.found = sorted(self.found), []
         return found
 
-    def _extend(self, members: tuple[int, ...]) -> None:
-        for _, _, child in self._children(members)[: self.effort.width]:
-            self._generate(child)
+    def _extensions(self, members: tuple[int, ...]) -> list[tuple[int, int, int]]:
+        """List the providers of a set's scarcest uncovered node, or else the views that save more than F.
 
-    def _children(self, members: tuple[int, ...]) -> list[tuple[int, int, tuple[int, ...]]]:
-        """Extend a set by each provider of its scarcest uncovered node, or by each view that saves more than F.
-
-        The most promising come first.
+        The most promising come first, each with its promise and hash.
         """
-        current, n = self._current(members), self._uncovered(members)
-        found = []
-        for v in self.pool:
-            row = self.costs[v]
-            saving = sum(max(0, a - b) for a, b in zip(current, row, strict=True))
-            if saving > self.link if n is None else row[n] < NEVER:
-                child = tuple(sorted((*members, v)))
-                found.append((self._promise(child), self._tie(child), child))
-        return sorted(found)
+        current = self._current(members)
+        n = self._uncovered(current)
+        rows = self.costs[self.pool]
+        after = np.minimum(rows, current)
+        able = (current - after).sum(axis=1) > self.link if n is None else rows[:, n] < NEVER
+        promises = self._promises(after[able], len(members) + 1)
+        tie = self._tie(members)
+        views = [v for v, is_able in zip(self.pool, able.tolist(), strict=True) if is_able]
+        return sorted((p, tie ^ self.hashes[v], v) for p, v in zip(promises.tolist(), views, strict=True))
 
     def _generate(self, members: tuple[int, ...]) -> None:
         """Take up a set: as a candidate if it covers; and to be extended, if that can help."""
         if members in self._seen or self._idle(members) is not None:
             return
         self._seen.add(members)
-        current, promise, tie = self._current(members), self._promise(members), self._tie(members)
-        covers = self._uncovered(members) is None
+        current, tie = self._current(members), self._tie(members)
+        promise = int(self._promises(current[None], len(members))[0])
+        covers = self._uncovered(current) is None
         if covers:
             self.found.append(Candidate(promise, tie, members))
-        if not covers or sum(current) - sum(self.best) > self.link:
+        if not covers or int((current - self.best).sum()) > self.link:
             heapq.heappush(self._heap, (promise, tie, members))
 
-    def _current(self, members: Sequence[int]) -> list[int]:
-        return [min((self.costs[v][n] for v in members), default=NEVER) for n in range(self.size)]
+    def _current(self, members: Sequence[int]) -> NDArray[np.int64]:
+        """Return the cheapest cost of each node within a set."""
+        least: NDArray[np.int64] = self.costs[list(members)].min(axis=0, initial=NEVER)
+        return least
 
-    def _uncovered(self, members: Sequence[int]) -> int | None:
-        current = self._current(members)
-        return next((n for n in self.scarce if current[n] >= NEVER), None)
+    def _uncovered(self, current: NDArray[np.int64]) -> int | None:
+        missing = self.scarce[current[self.scarce] >= NEVER]
+        return int(missing[0]) if len(missing) else None
 
-    def _promise(self, members: Sequence[int]) -> int:
-        current = self._current(members)
-        nodes = sum(p if c >= NEVER else c for c, p in zip(current, self.prices, strict=True))
-        return nodes + self.link * len(members)
+    def _promises(self, rows: NDArray[np.int64], members: int) -> NDArray[np.int64]:
+        promises: NDArray[np.int64] = np.where(rows < NEVER, rows, self.prices).sum(axis=1) + self.link * members
+        return promises
 
     def _tie(self, members: Sequence[int]) -> int:
         tie = 0
@@ -189,26 +197,28 @@ class Search:
 
     def _idle(self, members: tuple[int, ...]) -> int | None:
         """Find a member that could be left out without breaking the cover or raising the cost."""
-        for v in members:
-            loss = 0
-            for n in range(self.size):
-                rest = min((self.costs[w][n] for w in members if w != v), default=NEVER)
-                loss += max(0, rest - self.costs[v][n])
-            if loss <= self.link:
-                return v
-        return None
+        if len(members) < 2:
+            return None
+        rows = self.costs[list(members)]
+        two = np.partition(rows, 1, axis=0)[:2]
+        # Left out, a member's nodes fall to the second cheapest; one that nobody else provides weighs more than F.
+        losses = np.where((rows == two[0]) & (rows < NEVER), np.minimum(two[1] - two[0], self.link + 1), 0)
+        idle = np.flatnonzero(losses.sum(axis=1) <= self.link)
+        return members[int(idle[0])] if len(idle) else None
 
     def first_input(self, members: Sequence[int]) -> int:
         """Return the member that provides most nodes of the set; equals by hash."""
-        shares = dict.fromkeys(members, 0)
-        for n in range(self.size):
-            shares[min(members, key=lambda v: (self.costs[v][n], self.hashes[v]))] += 1
-        return min(members, key=lambda v: (-shares[v], self.hashes[v]))
+        ordered = sorted(members, key=self.hashes.__getitem__)
+        shares = np.bincount(np.argmin(self.costs[ordered], axis=0), minlength=len(ordered))
+        return ordered[int(np.argmax(shares))]
 
 
-def _cost(feeder: Feeder, n: int) -> int:
-    found = feeder.provisions.get(n)
-    return NEVER if found is None else found.cost
+def _costs(feeders: Sequence[Feeder], size: int) -> NDArray[np.int64]:
+    costs = np.full((len(feeders), size), NEVER, np.int64)
+    for row, feeder in zip(costs, feeders, strict=True):
+        for n, found in feeder.provisions.items():
+            row[n] = found.cost
+    return costs
 
 
 def candidates(
@@ -226,9 +236,9 @@ def candidates(
     search = Search(query, feeders, effort, link_bytes)
     quota = -(-k // 3)
     uses = dict.fromkeys(range(len(feeders)), 0)
-    given, more = 0, search.coverable
-    while more and given < k:
-        more = search.run()
+    given, left = 0, effort.rounds if search.coverable else 0
+    while left and given < k:
+        left = left - 1 if search.run() else 0
         if not (search.found or given):
             search.finish()
         for candidate in search.take():

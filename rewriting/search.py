@@ -23,7 +23,7 @@ _LIFTED: Final = np.int64(NEVER)
 
 S_COUNT, S_MEMBERS, S_FIELDS = 0, 1, 1 + MOST_MEMBERS
 K_PROMISE, K_TIE, K_FIELDS = range(3)
-H_SIZE, H_LINK, H_POOL, H_SETS, H_HEAP, H_FOUND, H_STAMP, H_OVERFLOW, H_FIELDS = range(9)
+H_SIZE, H_LINK, H_POOL, H_SETS, H_HEAP, H_FOUND, H_BEST, H_STAMP, H_OVERFLOW, H_FIELDS = range(10)
 R_PRICE, R_BEST, R_SCARCE, R_CURRENT, R_PROVIDERS, R_FIRST, R_FIRST_PROMISE, R_FIRST_TIE, R_FIELDS = range(9)
 
 
@@ -294,6 +294,7 @@ def _generate(work: Any, which: int) -> None:
         if covers:
             found[head[H_FOUND]] = new
             head[H_FOUND] += 1
+            head[H_BEST] = min(head[H_BEST], keys[K_FIELDS * new + K_PROMISE])
         if not covers or total - least > link:
             _push(head, keys, heap, new)
 
@@ -352,12 +353,15 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
     head, sets, keys, heap, _, _, children, nodes, _, costs, hashes = work
     _survey(work)
     head[H_SETS], head[H_HEAP], head[H_FOUND], head[H_OVERFLOW] = 1, 0, 0, 0
+    head[H_BEST] = _LIFTED
     head[H_STAMP] += 1
     sets[S_FIELDS * 0 + S_COUNT] = 0
     keys[K_FIELDS * 0 + K_PROMISE], keys[K_FIELDS * 0 + K_TIE] = 0, 0
     _push(head, keys, heap, 0)
     for _ in range(expansions):
-        if head[H_HEAP] == 0 or head[H_FOUND] >= enough or head[H_SETS] + width > MOST_SETS:
+        if head[H_HEAP] == 0 or head[H_SETS] + width > MOST_SETS:
+            break
+        if head[H_FOUND] >= enough and keys[K_FIELDS * heap[0] + K_PROMISE] != head[H_BEST]:
             break
         which = _pop(head, keys, heap)
         chosen = _children(work, which, width)

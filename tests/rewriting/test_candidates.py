@@ -129,7 +129,7 @@ def test_the_generator_can_be_stopped_and_goes_on():
     rng = random.Random(8)
     query = random_pattern(rng, 5)
     views = distinct(view_of(rng, query, 4) for _ in range(30))
-    least = Effort(pool=1 << 30, expansions=1, width=1 << 30, enough=1 << 30)
+    least = Effort(pool=1 << 30, expansions=1, width=1 << 30, enough=1 << 30, rounds=1 << 30)
     able = feeders(query, views)
     assert list(islice(candidates(query, able, effort=least), 2)) != []
     everything = {c.members for c in candidates(query, able, 10**6, effort=THOROUGH)}
@@ -142,7 +142,9 @@ def test_the_compiled_search_finds_the_same(seed):
     patterns = distinct(related_patterns(rng, 60))
     graph = EmbeddingGraph.build(patterns)
     known = measured(rng, patterns) if seed % 2 else Statistics()
-    effort = rng.choice([BATCH, Effort(pool=5, expansions=4, width=3, enough=6), Effort(3, 30, 2, 100)])
+    effort = rng.choice(
+        [BATCH, Effort(pool=5, expansions=4, width=3, enough=6, rounds=1), Effort(3, 30, 2, 100, 1)]
+    )
     k, link_bytes = rng.choice([1, 4, 30]), rng.choice([0, 5, 256])
     table = find_candidates(graph, k, statistics=known, effort=effort, link_bytes=link_bytes)
     total = 0
@@ -151,9 +153,7 @@ def test_the_compiled_search_finds_the_same(seed):
         able = feeders(patterns[q], views, known)
         slow = list(islice(candidates(patterns[q], able, k, effort=effort, link_bytes=link_bytes), k))
         fast = [(cost, {patterns[u].text for u in members}) for cost, members in table.of(q)]
-        expected = [(c.cost, {able[v].view.text for v in c.members}) for c in slow][: len(fast)]
-        assert fast == expected
-        assert bool(fast) == bool(slow)
+        assert fast == [(c.cost, {able[v].view.text for v in c.members}) for c in slow]
         total += len(fast)
     assert total > 20
     assert table.edges == len(graph.edges())
