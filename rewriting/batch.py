@@ -35,6 +35,7 @@ from rewriting.trie import (
     Q_ROWS,
     T_DEPTH,
     T_FIELDS,
+    T_PLACE,
     T_VIEWS,
     T_VIEWS_END,
     forget_labels,
@@ -122,7 +123,7 @@ def _feeders(
     count, at = 0, 0
     for i in range(found):
         row = T_FIELDS * hits[i]
-        length, start = trie[row + T_DEPTH] + 1, trie[row + T_VIEWS]
+        length, start = (trie[row + T_PLACE] & T_DEPTH) + 1, trie[row + T_VIEWS]
         offered, offering = 0, -1
         for view in range(start, trie[row + T_VIEWS_END]):
             if view == query:

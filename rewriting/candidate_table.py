@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rewriting.batch import EDGES, GIVEN_UP, TOTALS, run
-from rewriting.candidates import BATCH, Effort, candidates, text_hash
+from rewriting.candidates import BATCH, Effort, candidates, check_options, text_hash
 from rewriting.graph import EmbeddingGraph
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.providers import feeders
 from rewriting.scan import LABEL_SET
-from rewriting.search import MOST_MEMBERS, MOST_POOL, scratch
+from rewriting.search import MOST_MEMBERS, MOST_POOL, MOST_SETS, scratch
 from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
 from rewriting.table import CARRIES
 from rewriting.trie import T_VIEWS, T_VIEWS_END
@@ -109,8 +109,8 @@ def find_candidates(
     >>> [views for cost, views in find_candidates(graph).of(2)]
     [(0, 1)]
     """
-    if k < 1:
-        raise ValueError(f"k, the number of candidates per pattern, is 1 or more, not {k}")
+    check_options(k, link_bytes)
+    k = min(k, MOST_SETS)
     if not (1 <= effort.pool <= MOST_POOL - MASK_BITS and 1 <= effort.width <= effort.pool):
         raise ValueError(f"a batch takes a pool of up to {MOST_POOL - MASK_BITS}, and no wider extensions")
     known = statistics or Statistics()

@@ -42,6 +42,9 @@ _MIX: Final = 0x9E3779B97F4A7C15
 _MASK: Final = (1 << 64) - 1
 
 
+MOST_LINK_BYTES: Final = 1 << 30
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How far a search goes. ``pool``: the most promising feeders it looks at, beside the best one of each node;
@@ -136,7 +139,7 @@ class Search:
 
     def finish(self) -> None:
         """Complete the most promising set greedily, for when nothing was found."""
-        members = heapq.heappop(self._heap)[2]
+        members = heapq.heappop(self._heap)[2] if self._heap else ()
         while self._uncovered(self._current(members)) is not None:
             members = tuple(sorted((*members, self._extensions(members)[0][2])))
         while (idle := self._idle(members)) is not None:
@@ -221,6 +224,14 @@ def _costs(feeders: Sequence[Feeder], size: int) -> NDArray[np.int64]:
     return costs
 
 
+def check_options(k: int, link_bytes: int) -> None:
+    """Raise ``ValueError`` for options that make no sense."""
+    if k < 1:
+        raise ValueError(f"k, the number of candidates, is 1 or more, not {k}")
+    if not 0 <= link_bytes <= MOST_LINK_BYTES:
+        raise ValueError(f"link_bytes is from 0 to {MOST_LINK_BYTES:,}, not {link_bytes}")
+
+
 def candidates(
     query: Pattern,
     feeders: Sequence[Feeder],
@@ -233,6 +244,7 @@ def candidates(
 
     At most a third of ``k`` share their first input. Stop whenever you have enough.
     """
+    check_options(k, link_bytes)
     search = Search(query, feeders, effort, link_bytes)
     quota = -(-k // 3)
     uses = dict.fromkeys(range(len(feeders)), 0)

@@ -37,7 +37,8 @@ _MOST_PRE: Final = (1 << 31) - 2
 class ColumnLimits:
     """What columns from outside may have at the most; each bounds memory and time.
 
-    ``max_bytes``: of one document's columns on one link. ``max_level``: as deep as documents may be.
+    ``max_bytes``: of one document's columns on one link. ``max_level``: as deep as documents may be (their own
+    ``Limits`` must allow no more).
     ``max_lists``: one per query node. ``max_names``: distinct names. ``max_positions``: in all lists that do not
     simply hold all nodes.
     """

@@ -25,7 +25,7 @@ from xmlmatch.pointers import float64_at, int64_at
 from xmlmatch.predicates import Operator, Predicate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,9 +100,10 @@ class Conditions:
         self._numbers = np.zeros(64)
         self._excluded = np.zeros((64, 2))  # number of the string, its value
         self._used = [1, 0, 0]
+        self._new: list[_Region] = []
 
     def __len__(self) -> int:
-        return self._used[0]
+        return self._used[0] + len(self._new)
 
     def add(self, predicates: tuple[Predicate, ...]) -> int:
         """Return the number of a set, which may be new."""
@@ -110,12 +111,13 @@ class Conditions:
         key = tuple((p.operator._value_, p.constant) for p in predicates)
         found = self._ids.get(key)
         if found is None:
-            found = self._ids[key] = self._store(_region(predicates))
+            found = self._ids[key] = len(self)
+            self._new.append(_region(predicates))
         return found
 
     def fixed(self) -> NDArray[np.bool_]:
         """Say of each condition whether it names the one string a value can be."""
-        fixed: NDArray[np.bool_] = self._ints[: len(self), _EQUAL] >= 0
+        fixed: NDArray[np.bool_] = self.arrays[0][: len(self), _EQUAL] >= 0
         fixed[NO_CONDITION] = False
         return fixed
 
@@ -126,23 +128,31 @@ class Conditions:
     @property
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """What ``pointers_to`` reads; valid until the next ``add``."""
+        if self._new:
+            self._store(self._new)
+            self._new = []
         return self._ints, self._floats, self._numbers, self._excluded
 
-    def _store(self, region: _Region) -> int:
+    def _store(self, regions: Sequence[_Region]) -> None:
+        """Append conditions to the arrays, all at once."""
         at, numbers, strings = self._used
-        new_numbers, new_strings = numbers + len(region.numbers), strings + len(region.strings)
-        self._ints = grown_rows(self._ints, at + 1)
-        self._floats = grown_rows(self._floats, at + 1)
-        self._numbers = grown_rows(self._numbers, new_numbers)
-        self._excluded = grown_rows(self._excluded, new_strings)
-        equal = -1 if region.equal is None else self._string(region.equal)
-        self._ints[at] = (equal, region.nan_ok, region.empty, numbers, new_numbers, strings, new_strings)
-        self._floats[at] = (region.low, region.high, math.nan if equal < 0 else number(region.equal or ""))
-        self._numbers[numbers:new_numbers] = region.numbers
-        for row, text in enumerate(region.strings, start=strings):
-            self._excluded[row] = (self._string(text), number(text))
-        self._used = [at + 1, new_numbers, new_strings]
-        return at
+        number_ends = numbers + np.cumsum([len(r.numbers) for r in regions])
+        string_ends = strings + np.cumsum([len(r.strings) for r in regions])
+        end = at + len(regions)
+        self._ints, self._floats = grown_rows(self._ints, end), grown_rows(self._floats, end)
+        self._numbers = grown_rows(self._numbers, int(number_ends[-1]))
+        self._excluded = grown_rows(self._excluded, int(string_ends[-1]))
+        equal = [-1 if r.equal is None else self._string(r.equal) for r in regions]
+        flags = [(r.nan_ok, r.empty) for r in regions]
+        counts = np.array([(len(r.numbers), len(r.strings)) for r in regions])
+        ends = np.column_stack((number_ends, string_ends))
+        bounds = np.stack((ends - counts, ends), axis=2).reshape(len(regions), 4)
+        self._ints[at:end] = np.column_stack((equal, flags, bounds))
+        self._floats[at:end] = [(r.low, r.high, math.nan if r.equal is None else number(r.equal)) for r in regions]
+        self._numbers[numbers : number_ends[-1]] = [n for r in regions for n in r.numbers]
+        excluded = [(self._string(text), number(text)) for r in regions for text in r.strings]
+        self._excluded[strings : string_ends[-1]] = np.array(excluded, np.float64).reshape(-1, 2)
+        self._used = [end, int(number_ends[-1]), int(string_ends[-1])]
 
     def _string(self, text: str) -> int:
         return self._strings.setdefault(text, len(self._strings))

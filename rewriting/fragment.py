@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from rewriting.errors import NotCarriedError, UnreadableContentError
 from rewriting.kernels import kernel
-from xmlmatch import Document, DocumentError, NodeId
+from xmlmatch import Document, DocumentError, Limits, NodeId
 from xmlmatch.handlers import END, START
 from xmlmatch.values import satisfying
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from xmlmatch.nodesets import Source
 
 UNKNOWN = -1
+# The document was within its limits; what is cut out of it need not be held against stricter ones.
+_ACCEPTED: Final = Limits(max_bytes=512 << 20, max_depth=1 << 20)
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,21 @@ class Fragment:
         if start >= 0:
             return bytes(self.payload[start:end]).decode()
         if self.conts[0, node] >= 0:
-            try:
-                return Document.parse(self.cont(node).encode()).val(0)
-            except DocumentError as exc:
-                raise UnreadableContentError(int(self.pre[node]), str(exc)) from exc
+            if node not in self._read:
+                self._read[node] = self._value_of_content(node)
+            return self._read[node]
         raise NotCarriedError("value", int(self.pre[node]))
+
+    @cached_property
+    def _read(self) -> dict[int, str]:
+        """Values read from contents, once each."""
+        return {}
+
+    def _value_of_content(self, node: int) -> str:
+        try:
+            return Document.parse(self.cont(node).encode(), _ACCEPTED).val(0)
+        except DocumentError as exc:
+            raise UnreadableContentError(int(self.pre[node]), str(exc)) from exc
 
     def cont(self, node: int) -> str:
         """Return the content of a node."""

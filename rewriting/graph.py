@@ -5,6 +5,7 @@ subscriptions share it is its multiplicity. Edges are not stored, they are found
 pattern by one walk of the trie, those out of it by a scan. So a pattern comes or goes in about a millisecond. What
 came since the trie was last built waits in a short list that is tested pair by pair; the trie is built again when
 the list gets long. Patterns of more than 64 nodes, and they only, are tested one by one with ``embedding.cover``.
+A number is not used again, and its rows stay in the table: build the graph anew when most of its numbers are dead.
 """
 
 from __future__ import annotations

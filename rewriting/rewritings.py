@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rewriting.candidates import THOROUGH, Effort, candidates
+from rewriting.candidates import THOROUGH, Effort, candidates, check_options
 from rewriting.columns import Columns, nothing
 from rewriting.errors import MissingViewError, WrongColumnsError
 from rewriting.fragment import Fragment, cut, merged, named, valued
@@ -226,7 +226,7 @@ def rewritings(
     link_bytes: int = LINK_BYTES,
     effort: Effort = THOROUGH,
 ) -> Iterator[Rewriting]:
-    """Yield up to ``k`` ways to compute the query from the views, the cheapest first; stop whenever you like.
+    """Find up to ``k`` ways to compute the query from the views, the cheapest first; stop whenever you like.
 
     The views may be any patterns; which of them may feed the query in a network is for the feeding order to say
     (``EmbeddingGraph.feeders_of``). Costs follow ``statistics``, or assumptions where nothing was measured.
@@ -238,12 +238,12 @@ def rewritings(
     ['//a{cont}[c]', '//a//b{cont}']
     ['//b{val}', '//a{cont}[c]']
     """
-    if k < 1:
-        raise ValueError(f"k, the number of rewritings, is 1 or more, not {k}")
+    check_options(k, link_bytes)
     able = feeders(query, views, statistics)
-    for candidate in candidates(query, able, k, effort=effort, link_bytes=link_bytes):
-        chosen = [able[v] for v in candidate.members]
-        yield Rewriting(query, _links(query, chosen), candidate.cost)
+    return (
+        Rewriting(query, _links(query, [able[v] for v in candidate.members]), candidate.cost)
+        for candidate in candidates(query, able, k, effort=effort, link_bytes=link_bytes)
+    )
 
 
 def _links(query: Pattern, chosen: Sequence[Feeder]) -> tuple[Link, ...]:

@@ -326,7 +326,7 @@ def _children(work: Any, which: int, width: int) -> int:
 def _finish(work: Any) -> None:
     """Complete the most promising set greedily, drop what is idle in it, and take it up."""
     head, sets, keys, heap, _, _, children, nodes, _, costs, hashes = work
-    which = _pop(head, keys, heap)
+    which = _pop(head, keys, heap) if head[H_HEAP] > 0 else 0
     head[H_SETS] = which + 1
     while _current(head, sets, costs, nodes, which) >= 0:
         _children(work, which, 1)
@@ -372,7 +372,7 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
                     head[H_OVERFLOW] = 1
                 break
         _generate(work, start)
-    if head[H_FOUND] == 0 and head[H_HEAP] > 0:
+    if head[H_FOUND] == 0:
         _finish(work)
     if head[H_FOUND] == 0:
         head[H_OVERFLOW] = 1
