@@ -22,7 +22,7 @@ _TABLE: Final = 4 * MOST_SETS
 _LIFTED: Final = np.int64(NEVER)
 
 S_COUNT, S_MEMBERS, S_FIELDS = 0, 1, 1 + MOST_MEMBERS
-K_PROMISE, K_TIE, K_FIELDS = range(3)
+K_PROMISE, K_TIE, K_COVERS, K_FIELDS = range(4)
 H_SIZE, H_LINK, H_POOL, H_SETS, H_HEAP, H_FOUND, H_BEST, H_STAMP, H_OVERFLOW, H_FIELDS = range(10)
 R_PRICE, R_BEST, R_SCARCE, R_CURRENT, R_PROVIDERS, R_FIRST, R_FIRST_PROMISE, R_FIRST_TIE, R_FIELDS = range(9)
 
@@ -256,8 +256,9 @@ def _is_new(head: Any, table: Any, tie: int) -> bool:
 
 
 @kernel
-def _append(head: Any, sets: Any, keys: Any, hashes: Any, which: int, member: int) -> bool:
+def _append(work: Any, which: int, member: int) -> bool:
     """Write a set and one member more at the end of the list; False where there is no room."""
+    head, sets, keys, _, _, _, _, _, _, _, hashes = work
     count, new = sets[S_FIELDS * which + S_COUNT], head[H_SETS]
     if new >= MOST_SETS or count >= MOST_MEMBERS:
         return False
@@ -275,27 +276,39 @@ def _append(head: Any, sets: Any, keys: Any, hashes: Any, which: int, member: in
 
 
 @kernel
+def _rate(work: Any, which: int) -> None:
+    """Write a set's promise, and whether it covers."""
+    head, sets, keys, _, _, _, _, nodes, _, costs, _ = work
+    size, count = head[H_SIZE], sets[S_FIELDS * which + S_COUNT]
+    promise, covers = head[H_LINK] * count, 1
+    for n in range(size):
+        least = _LIFTED
+        for i in range(count):
+            least = min(least, costs[sets[S_FIELDS * which + S_MEMBERS + i] * size + n])
+        if least >= _LIFTED:
+            least, covers = nodes[MASK_BITS * R_PRICE + n], 0
+        promise += least
+    keys[K_FIELDS * which + K_PROMISE], keys[K_FIELDS * which + K_COVERS] = promise, covers
+
+
+@kernel
 def _generate(work: Any, which: int) -> None:
     """Take up the sets from ``which`` to the end of the list: as candidates, and to be extended."""
     head, sets, keys, heap, found, table, _, nodes, _, costs, _ = work
-    size, link = head[H_SIZE], head[H_LINK]
     least = np.int64(0)
-    for n in range(size):
+    for n in range(head[H_SIZE]):
         least += nodes[MASK_BITS * R_BEST + n]
     for new in range(which, head[H_SETS]):
-        if _idle(head, sets, costs, new) >= 0 or not _is_new(head, table, keys[K_FIELDS * new + K_TIE]):
+        row = K_FIELDS * new
+        if not _is_new(head, table, keys[row + K_TIE]) or _idle(head, sets, costs, new) >= 0:
             continue
-        covers = _current(head, sets, costs, nodes, new) < 0
-        total = np.int64(0)
-        for n in range(size):
-            c = nodes[MASK_BITS * R_CURRENT + n]
-            total += nodes[MASK_BITS * R_PRICE + n] if c >= _LIFTED else c
-        keys[K_FIELDS * new + K_PROMISE] = total + link * sets[S_FIELDS * new + S_COUNT]
-        if covers:
+        _rate(work, new)
+        if keys[row + K_COVERS]:
             found[head[H_FOUND]] = new
             head[H_FOUND] += 1
-            head[H_BEST] = min(head[H_BEST], keys[K_FIELDS * new + K_PROMISE])
-        if not covers or total - least > link:
+            head[H_BEST] = min(head[H_BEST], keys[row + K_PROMISE])
+        total = keys[row + K_PROMISE] - head[H_LINK] * sets[S_FIELDS * new + S_COUNT]
+        if not keys[row + K_COVERS] or total - least > head[H_LINK]:
             _push(head, keys, heap, new)
 
 
@@ -330,7 +343,7 @@ def _finish(work: Any) -> None:
     head[H_SETS] = which + 1
     while _current(head, sets, costs, nodes, which) >= 0:
         _children(work, which, 1)
-        if not _append(head, sets, keys, hashes, which, children[2]):
+        if not _append(work, which, children[2]):
             return
         which += 1
     idle = _idle(head, sets, costs, which)
@@ -350,13 +363,13 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
     ``H_OVERFLOW`` is set where a covering set of ``MOST_MEMBERS`` could still be improved, and where only larger
     ones cover: then it must be done the slow way. Larger sets are dropped otherwise; they cost more than others.
     """
-    head, sets, keys, heap, _, _, children, nodes, _, costs, hashes = work
+    head, sets, keys, heap, _, _, children, _, _, _, _ = work
     _survey(work)
     head[H_SETS], head[H_HEAP], head[H_FOUND], head[H_OVERFLOW] = 1, 0, 0, 0
     head[H_BEST] = _LIFTED
     head[H_STAMP] += 1
-    sets[S_FIELDS * 0 + S_COUNT] = 0
-    keys[K_FIELDS * 0 + K_PROMISE], keys[K_FIELDS * 0 + K_TIE] = 0, 0
+    sets[S_COUNT] = 0
+    keys[K_PROMISE], keys[K_TIE], keys[K_COVERS] = 0, 0, 0
     _push(head, keys, heap, 0)
     for _ in range(expansions):
         if head[H_HEAP] == 0 or head[H_SETS] + width > MOST_SETS:
@@ -367,8 +380,8 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
         chosen = _children(work, which, width)
         start = head[H_SETS]
         for i in range(chosen):
-            if not _append(head, sets, keys, hashes, which, children[3 * i + 2]):
-                if _current(head, sets, costs, nodes, which) < 0:
+            if not _append(work, which, children[3 * i + 2]):
+                if keys[K_FIELDS * which + K_COVERS]:
                     head[H_OVERFLOW] = 1
                 break
         _generate(work, start)
