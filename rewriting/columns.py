@@ -22,6 +22,7 @@ import numpy as np
 from rewriting import varints
 from rewriting.errors import MalformedColumnsError
 from rewriting.fragment import UNKNOWN, Fragment
+from rewriting.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,15 +192,8 @@ class _Reader:
         """Nodes stand beside or inside each other, deeper ones inside."""
         if int((pre + span).max()) > _MOST_PRE:
             raise self._wrong("a node reaches too far")
-        above: list[int] = []
-        for i, (start, end, depth) in enumerate(
-            zip(pre.tolist(), (pre + span).tolist(), level.tolist(), strict=True)
-        ):
-            while above and pre[above[-1]] + span[above[-1]] < start:
-                above.pop()
-            if above and (end > pre[above[-1]] + span[above[-1]] or depth <= level[above[-1]]):
-                raise self._wrong("nodes overlap")
-            above.append(i)
+        if not _nested(pre, span, level, np.empty(len(pre), np.int64)):
+            raise self._wrong("nodes overlap")
 
     def _text(self, length: int) -> bytes:
         if length > len(self._data) - self._at:
@@ -280,3 +274,19 @@ class _Reader:
                 return found.astype(np.int32)
             case _:
                 raise self._wrong("a list is written in an unknown way")
+
+
+@kernel
+def _nested(
+    pre: NDArray[np.int64], span: NDArray[np.int64], level: NDArray[np.int64], above: NDArray[np.int64]
+) -> bool:
+    """Say whether each node ends where its nearest one above does, or before, and is deeper."""
+    last = -1
+    for i in range(pre.size):
+        while last >= 0 and pre[last] + span[last] < pre[i]:
+            last = above[last]
+        if last >= 0 and (pre[i] + span[i] > pre[last] + span[last] or level[i] <= level[last]):
+            return False
+        above[i] = last
+        last = i
+    return True

@@ -1,13 +1,15 @@
 """Candidates: complete, cheapest first, varied; and the compiled search finds the same."""
 
 import random
+from collections import Counter
 from itertools import islice
 
+import numpy as np
 import pytest
 
 from rewriting import EmbeddingGraph, find_candidates, rewritings
 from rewriting.baselines.greedy_covers import greedy_covers
-from rewriting.candidates import BATCH, THOROUGH, Effort, candidates
+from rewriting.candidates import BATCH, THOROUGH, Effort, Search, candidates, text_hash
 from rewriting.providers import feeder, feeders
 from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
 from tests.oracles.covers import covers, least_cost, provided
@@ -98,8 +100,6 @@ def test_an_extra_selective_view_is_taken_where_it_saves_a_bulky_column():
     query = Pattern.parse("//a{cont}[c][.='1']/b")
     sizes = {views[0]: [[9000, 9000], [0, 0], [900_000, 0]], views[1]: [[10, 10], [0, 0], [1000, 0]]}
     sizes[query] = [[10, 10, 10], [0] * 3, [1000, 0, 0]]
-    import numpy as np
-
     known = Statistics.known(list(sizes), np.concatenate([np.array(s, np.int64) for s in sizes.values()], axis=1))
     assert len(next(rewritings(query, views, statistics=known, link_bytes=0)).views) == 2
 
@@ -110,17 +110,10 @@ def test_at_most_a_third_share_their_first_input():
     able = feeders(query, views)
     found = list(candidates(query, able, 9))
     assert len(found) == 9
-    firsts = [c.members for c in found]
-    shares = {v: sum(v in members[:1] for members in firsts) for members in firsts for v in members[:1]}
-    assert shares
     assert max(_first_inputs(query, able, found).values()) <= 3
 
 
 def _first_inputs(query, able, found):
-    from collections import Counter
-
-    from rewriting.candidates import Search
-
     search = Search(query, able, THOROUGH, LINK_BYTES)
     return Counter(search.first_input(c.members) for c in found)
 
@@ -210,3 +203,85 @@ def test_the_papers_greedy_order_finds_minimal_covers():
 def test_random_problems_have_rewritings():
     found = sum(bool(list(islice(rewritings(*random_problem(random.Random(seed))[1:]), 1))) for seed in range(60))
     assert found > 20
+
+
+def test_a_view_beyond_64_nodes_feeds_a_small_query():
+    big = Pattern.parse("//a{val}" + "[b{val}]" * 69)
+    query = Pattern.parse("//a[b{val}]{val}[c]")
+    graph = EmbeddingGraph.build([big, query, Pattern.parse("//a[c]{id}")])
+    table = find_candidates(graph)
+    assert [members for _, members in table.of(1)] == [(0, 2)]
+    assert table.edges == len(graph.edges()) == 2
+
+
+def bulky_branches(n):
+    """Return a query with n bulky branches, a view with all of them, one selective view for each, and sizes."""
+    branches = "".join(f"[l{i}{{cont}}[k='{i}']]" for i in range(n))
+    query = Pattern.parse(f"//r{{id}}{branches}")
+    whole = Pattern.parse("//r{id}" + "".join(f"[l{i}{{cont}}[k{{val}}]]" for i in range(n)))
+    views = [whole, *(Pattern.parse(f"//l{i}{{cont}}[k='{i}']") for i in range(n))]
+    sizes = [
+        np.array([[1000] * len(p.nodes), [1000] * len(p.nodes), [100_000] * len(p.nodes)]) for p in [query, *views]
+    ]
+    sizes[1][:, 1:] *= 100
+    return query, views, Statistics.known([query, *views], np.concatenate(sizes, axis=1))
+
+
+@pytest.mark.parametrize("n", [4, 16])
+def test_many_views_that_each_save_something_are_all_taken(n):
+    query, views, known = bulky_branches(n)
+    assert len(next(rewritings(query, views, statistics=known, link_bytes=10)).views) == n + 1
+    graph = EmbeddingGraph.build([query, *views])
+    table = find_candidates(graph, statistics=known, link_bytes=10)
+    assert len(table.of(0)[0][1]) >= min(n + 1, 12)
+
+
+def test_patterns_with_equal_checksums_are_kept_apart():
+    """These two had the same CRC-32, which was the hash once."""
+    texts = ["//a{val}[.!='WnvhLQU']", "//a{val}[.!='ZmRQBi'][b]"]
+    hashes = {text_hash(Pattern.parse(text)) for text in texts}
+    assert len(hashes) == 2
+    graph = EmbeddingGraph.build(map(Pattern.parse, ["//a{val}[.='q'][b]", *texts, "//b{id}"]))
+    assert {members for _, members in find_candidates(graph).of(0)} == {(2,), (1, 3)}
+
+
+def test_a_cover_is_found_however_narrow_the_search():
+    rng = random.Random(12)
+    narrow = Effort(pool=1, expansions=1, width=1, enough=1, rounds=1)
+    found = 0
+    for _ in range(300):
+        query, views = small_problem(rng)
+        able = feeders(query, views, measured(rng, [query, *views]))
+        wanted = any(True for _ in candidates(query, able, link_bytes=3))
+        assert any(True for _ in candidates(query, able, effort=narrow, link_bytes=3)) == wanted
+        found += wanted
+    assert found > 50
+
+
+def test_only_some_of_the_views_were_measured():
+    texts = ["//a{val}", "//a{cont}", "//a{id}[b]", "//b{id}"]
+    patterns = [Pattern.parse(text) for text in texts]
+    known = Statistics.measure([patterns[0], patterns[2]], [Document.parse(b"<a>x<b/></a>")])
+    graph = EmbeddingGraph.build(patterns)
+    able = feeders(patterns[2], [patterns[u] for u in graph.feeders_of(2).tolist()], known)
+    slow = [c.cost for c in candidates(patterns[2], able, effort=BATCH)]
+    assert [cost for cost, _ in find_candidates(graph, statistics=known).of(2)] == slow
+
+
+@pytest.mark.parametrize("link_bytes", [-1, 1 << 31])
+def test_a_link_costs_something_sensible(link_bytes):
+    with pytest.raises(ValueError, match="link_bytes"):
+        rewritings(Pattern.parse("//a"), [], link_bytes=link_bytes)
+    with pytest.raises(ValueError, match="link_bytes"):
+        find_candidates(EmbeddingGraph(), link_bytes=link_bytes)
+
+
+def test_statistics_are_means_over_the_documents():
+    pattern = Pattern.parse("//a{val}[b]")
+    documents = [Document.parse(b"<a>xy<b/></a>"), Document.parse(b"<c/>"), Document.parse(b"<a><a><b/></a></a>")]
+    figures = Statistics.measure([pattern], documents).of(pattern)
+    assert figures[0].tolist() == [667, 667]
+    assert figures[1].tolist() == [667, 0]
+    assert figures[2, 0] > 2 * figures[2, 1] > 0
+    with pytest.raises(ValueError, match="document"):
+        Statistics.measure([pattern], [])

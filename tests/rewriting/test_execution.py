@@ -14,7 +14,7 @@ from scenarios.subscriptions import random_pattern as auction_pattern
 from tests.oracles.documents import numbered
 from tests.oracles.embeddings import node_sets, rows
 from tests.rewriting.cases import random_document, random_pattern, random_problem, view_of
-from xmlmatch import Document, Pattern, match
+from xmlmatch import Document, Limits, Pattern, match
 
 
 def lists(sets):
@@ -155,3 +155,12 @@ def test_a_document_that_does_not_match_gives_no_rows():
     rewriting: Rewriting = next(rewritings(Pattern.parse("//a/b{val}"), [view]))
     found = rewriting.execute({view: match(view, Document.parse(b"<c/>"))})
     assert (bool(found), list(found.rows()), found.count()) == (False, [], 0)
+
+
+def test_a_deep_document_is_read_from_content_too():
+    document = Document.parse(b"<a>" * 300 + b"x" + b"</a>" * 300, Limits(max_depth=2000))
+    view = Pattern.parse("//a{val,cont}")
+    rewriting = next(rewritings(Pattern.parse("//a{val}[.!='2']"), [view]))
+    found = rewriting.execute({view: match(view, document)})
+    again = next(rewritings(Pattern.parse("//a{val}[.='x']"), [rewriting.query])).execute({rewriting.query: found})
+    assert list(again.rows()) == [("x",)] * 300
