@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ INTERPRETERS = ("python3.14", "python3.13", "python3.12", "python3.11")
 VENV_PACKAGE = "python{}.{}-venv".format(*VERSION)
 GET_VENV = f"install it (Debian, Ubuntu: apt-get install {VENV_PACKAGE}) and run this again"
 SIZES = "about 0.7 GB to download, 1.4 GB on disk"
-KERNELS_S = 35
+KERNELS_S = 45
 
 EXAMPLES = """\
 examples:
@@ -253,12 +254,12 @@ def pip_install(*what: str, missing: str) -> None:
 
 def warm_up() -> None:
     """Compile the kernels into Numba's cache on disk, so that the first command does not have to."""
-    if not (ROOT / "xmlmatch" / "warm.py").exists():
-        return
+    packages = [name for name in ("xmlmatch", "rewriting") if (ROOT / name / "warm.py").exists()]
     say(f"compiling kernels, once, about {KERNELS_S} s")
-    done = run([VENV_PYTHON, "-m", "xmlmatch.warm"], cwd=ROOT)
-    if done.returncode != 0:
-        say(f"kernels were not compiled and will be at first use: {last_line(done)}")
+    with ThreadPoolExecutor(2) as pool:
+        for done in pool.map(lambda name: run([VENV_PYTHON, "-m", f"{name}.warm"], cwd=ROOT), packages):
+            if done.returncode != 0:
+                say(f"kernels were not compiled and will be at first use: {last_line(done)}")
 
 
 # -- Java ------------------------------------------------------------------------------------------

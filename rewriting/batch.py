@@ -8,27 +8,14 @@ the edges, of which a million views have hundreds of millions.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from rewriting.candidates import NEVER
 from rewriting.conditions import NO_CONDITION, implied, is_fixed, pointers_to
 from rewriting.kernels import MASK_BITS, kernel, lowest
-from rewriting.search import (
-    H_OVERFLOW,
-    K_FIELDS,
-    K_PROMISE,
-    MOST_MEMBERS,
-    S_COUNT,
-    S_FIELDS,
-    S_MEMBERS,
-    choose_pool,
-    pointers,
-    price,
-    rank,
-    search,
-)
+from rewriting.pool import choose_pool, price
+from rewriting.search import rank, search
 from rewriting.statistics import KINDS, link_cost
 from rewriting.table import ANY_LABEL, CONDITION, FIELDS, ID_LEVEL, LABEL, NEEDS, VAL_LEVEL
 from rewriting.trie import (
@@ -43,9 +30,19 @@ from rewriting.trie import (
     query_masks,
     walk,
 )
+from rewriting.work_area import (
+    H_OVERFLOW,
+    K_FIELDS,
+    K_PROMISE,
+    LIFTED,
+    MOST_MEMBERS,
+    S_COUNT,
+    S_FIELDS,
+    S_MEMBERS,
+    pointers,
+)
 from xmlmatch.pointers import bytes_at, int32_at, int64_at
 
-_LIFTED: Final = np.int64(NEVER)
 # What a run counts.
 EDGES, GIVEN_UP, TOTALS = range(3)
 
@@ -140,7 +137,7 @@ def _feeders(
                 )  # fmt: skip
             to, useful = count * size, False
             for n in range(size):
-                costs[to + n] = _LIFTED
+                costs[to + n] = LIFTED
             for k in range(offered):
                 if carried[first[view] + offers[4 * k]] >= offers[4 * k + 2]:
                     n = to + offers[4 * k + 1]
@@ -177,6 +174,17 @@ def _write(work: Any, chosen: Any, kept: int, slots: Any, out: Any, written: int
 
 
 @kernel
+def _find(work: Any, costs: Any, size: int, ties: Any, count: int, options: Any, chosen: Any) -> int:
+    """Search and rank; return how many candidates are in ``chosen``, -1 where it must be done the slow way."""
+    link, pool, expansions, width, enough, most = options
+    choose_pool(work, costs, size, ties, count, link, pool)
+    search(work, expansions, width, enough)
+    if work[0][H_OVERFLOW]:
+        return -1
+    return rank(work, most, (most + 2) // 3, int64_at(chosen.ctypes.data))
+
+
+@kernel
 def run(
     trie: Any, below: Any, table: Any, carried: Any, sizes: Any, order: Any, signatures: Any, hashes: Any,
     terminals: Any, options: Any, area: Any, totals: Any, counts: Any, out: Any,
@@ -187,18 +195,14 @@ def run(
     gets costs and members, one candidate after the other.
     """
     nodes, first, attribute, arrays = table
-    link, pool, expansions, width, enough, most = options
+    link, most = options[0], options[5]
     conditions, work = pointers_to(arrays), pointers(area)
     labels, masks = np.zeros(attribute.size, np.int64), np.zeros((Q_ROWS, MASK_BITS), np.int64)
     hits, mutual = np.empty(first.size, np.int64), np.empty(first.size, np.int64)
     covers = np.empty(8 * first.size, np.int64)
     slots, ties, costs = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(4096, np.int64)
     chosen, offers = np.empty(most, np.int64), np.empty(4 * MASK_BITS * MASK_BITS, np.int64)
-    at_trie, at_sizes, at_totals = (
-        int32_at(trie.ctypes.data),
-        int64_at(sizes.ctypes.data),
-        int64_at(totals.ctypes.data),
-    )
+    at_trie, at_sizes = int32_at(trie.ctypes.data), int64_at(sizes.ctypes.data)
     views = (
         int32_at(nodes.ctypes.data), int64_at(first.ctypes.data), bytes_at(carried.ctypes.data),
         int64_at(order.ctypes.data),
@@ -221,26 +225,20 @@ def run(
             slots, ties = np.empty(2 * reached, np.int64), np.empty(2 * reached, np.int64)
         if reached * size > costs.size:
             costs = np.empty(2 * reached * size, np.int64)
-        at_costs, at_slots, at_ties = (
-            int64_at(costs.ctypes.data), int64_at(slots.ctypes.data), int64_at(ties.ctypes.data),
-        )  # fmt: skip
+        at_costs, at_slots = int64_at(costs.ctypes.data), int64_at(slots.ctypes.data)
         for query in range(trie[t, T_VIEWS], trie[t, T_VIEWS_END]):
             count = _feeders(
                 at_trie, views, at_sizes, sizes.shape[1], conditions, query, int64_at(hits.ctypes.data), found,
                 int64_at(covers.ctypes.data), int64_at(mutual.ctypes.data), at_slots, at_costs,
-                int64_at(offers.ctypes.data), at_totals,
+                int64_at(offers.ctypes.data), int64_at(totals.ctypes.data),
             )  # fmt: skip
             counts[queries] = 0
             if count > 0 and price(at_costs, size, count, link, work[7]):
                 for i in range(count):
                     ties[i] = tie_hash(hashes[query], hashes[slots[i]])
-                choose_pool(work, at_costs, size, at_ties, count, link, pool)
-                search(work, expansions, width, enough)
-                kept = rank(work, most, (most + 2) // 3, int64_at(chosen.ctypes.data))
+                kept = _find(work, at_costs, size, int64_at(ties.ctypes.data), count, options, chosen)
                 counts[queries] = kept
-                if work[0][H_OVERFLOW]:
-                    counts[queries] = -1
-                else:
+                if kept > 0:
                     _write(work, chosen, kept, slots, out, written)
                     written += kept
             queries += 1

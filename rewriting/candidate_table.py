@@ -19,10 +19,10 @@ from rewriting.graph import EmbeddingGraph
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.providers import feeders
 from rewriting.scan import LABEL_SET
-from rewriting.search import MOST_MEMBERS, MOST_POOL, MOST_SETS, scratch
 from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
 from rewriting.table import CARRIES
 from rewriting.trie import T_VIEWS, T_VIEWS_END
+from rewriting.work_area import MOST_MEMBERS, MOST_POOL, MOST_SETS, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,0 +1,29 @@
+"""``python -m rewriting.warm``: compile every kernel into Numba's cache, so that first use is quick."""
+
+from __future__ import annotations
+
+from rewriting.candidate_table import find_candidates
+from rewriting.columns import decode_untrusted, encode
+from rewriting.graph import EmbeddingGraph
+from rewriting.rewritings import rewritings
+from xmlmatch import Document, Pattern, match
+
+_VIEWS = ("//a{cont}", "//*{val}", "//b{val}[.!='x'][.>0]", "//a{val}[b{val}]")
+
+
+def warm() -> None:
+    """Run each compiled function once on something small."""
+    document = Document.parse(b"<a><b>1</b><c>x</c></a>")
+    views = [Pattern.parse(text) for text in _VIEWS]
+    query = Pattern.parse("//a[b{val}[.=1]]/c{cont}")
+    graph = EmbeddingGraph.build([*views, query])
+    graph.add(Pattern.parse("//c{cont}"))
+    graph.edges()
+    find_candidates(graph)
+    for rewriting in rewritings(query, [*views, Pattern.parse("//c{cont}")], 1):
+        sent = [encode(link.send(match(link.view, document))) for link in rewriting.links]
+        list(rewriting.receive([decode_untrusted(data) for data in sent]).rows())
+
+
+if __name__ == "__main__":
+    warm()

@@ -1,0 +1,52 @@
+"""What the package offers, and that it is compiled at set-up."""
+
+from importlib import import_module
+
+import pytest
+
+import rewriting
+from rewriting import errors
+from rewriting.warm import warm
+
+
+@pytest.mark.parametrize("name", rewriting.__all__)
+def test_every_public_name_can_be_imported(name):
+    assert getattr(rewriting, name).__name__ == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NotCarriedError",
+        "UnreadableContentError",
+        "WrongColumnsError",
+        "MissingViewError",
+        "MalformedColumnsError",
+    ],
+)
+def test_every_error_is_one_of_the_package(name):
+    assert issubclass(getattr(errors, name), errors.RewritingError)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("batch", "run"),
+        ("candidate_table", "_place"),
+        ("candidate_table", "_place_members"),
+        ("columns", "_nested"),
+        ("conditions", "_implied_in"),
+        ("fragment", "_enclose"),
+        ("graph", "_views_in_trie"),
+        ("scan", "queries_of"),
+        ("scan", "sign"),
+        ("scan", "views_of"),
+        ("trie", "_copied"),
+        ("trie", "_fill"),
+        ("varints", "_encode"),
+        ("varints", "decode"),
+    ],
+)
+def test_warming_up_compiles_every_kernel_that_python_calls(module, name):
+    warm()
+    assert getattr(import_module(f"rewriting.{module}"), name).signatures
