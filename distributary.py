@@ -9,6 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rewriting import EmbeddingGraph, Rewriting, cover, embeds, find_candidates, rewritings
     from xmlmatch import (
         Document,
         DocumentError,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Document",
     "DocumentError",
+    "EmbeddingGraph",
     "Limits",
     "MatchLimitError",
     "Matcher",
@@ -36,15 +38,21 @@ __all__ = [
     "NodeSets",
     "Pattern",
     "PatternError",
+    "Rewriting",
     "RowLimitError",
     "XmlMatchError",
+    "cover",
+    "embeds",
+    "find_candidates",
     "match",
+    "rewritings",
 ]
+_OF_REWRITING = ("EmbeddingGraph", "Rewriting", "cover", "embeds", "find_candidates", "rewritings")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'distributary' has no attribute {name!r}")
-    import xmlmatch
+    from importlib import import_module
 
-    return getattr(xmlmatch, name)
+    return getattr(import_module("rewriting" if name in _OF_REWRITING else "xmlmatch"), name)

@@ -1,14 +1,22 @@
-"""Who can feed whom: which patterns can be computed exactly from which others.
+"""Who can feed whom: which patterns can be computed exactly from which others, and computing them.
 
-What stands here now: ``embedding`` (``embeds`` and ``cover``, by matching a view against a query as if the query
-were a document, with the kernel of ``xmlmatch``), and ``rewritable`` (which patterns of a set the others can
-feed). The embedding graph, candidates and their execution build on these. ``filters/`` will hold attribute
-filters, messages and regions.
+Layers, bottom up: ``conditions`` (which predicates imply which), ``embedding`` (``embeds`` and ``cover``, by the
+kernel of ``xmlmatch``), ``feeding_order``; ``table``, ``trie``, ``scan`` and ``graph`` (the embedding graph of very
+many patterns); ``statistics``, ``providers`` and ``candidates`` (the cheapest sets of views), with the compiled twin
+in ``work_area``, ``pool``, ``search``, ``batch`` and ``candidate_table``; ``fragment``, ``columns`` and ``rewritings``
+(what travels, and execution). ``filters/`` holds key-value subscriptions, ``baselines/`` the paper's own algorithms.
+Start reading at ``embedding``, ``providers`` and ``rewritings``; docs/rewriting.md tells the whole.
 
->>> from rewriting import embeds
->>> from xmlmatch import Pattern
->>> embeds(Pattern.parse("//a//b{val}"), Pattern.parse("/a/c/b{val}"))
+>>> from rewriting import embeds, rewritings
+>>> from xmlmatch import Document, Pattern, match
+>>> query, view = Pattern.parse("/a/c/b{val}"), Pattern.parse("//a//b{val}")
+>>> embeds(view, query)
 True
+>>> document = Document.parse(b"<a><b>1</b><c><b>2</b></c></a>")
+>>> views = [view, Pattern.parse("/a/c")]
+>>> rewriting = next(rewritings(query, views))
+>>> list(rewriting.execute({view: match(view, document) for view in views}).rows())
+[('2',)]
 """
 
 from rewriting.candidate_table import CandidateTable, find_candidates, unrewritable

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "spark_planner": {"overlay", "planner", "rewriting", "xmlmatch"},
     "peer": {"overlay", "planner", "rewriting", "xmlmatch"},
     "scenarios": {"peer", "spark_planner", "overlay", "planner", "rewriting", "xmlmatch"},
-    "distributary": {"peer", "xmlmatch"},
+    "distributary": {"peer", "rewriting", "xmlmatch"},
 }
 # Foreign packages that only some files may import.
 ONLY_IN = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from peer.errors import CommandError
 from peer.output import emit, terminal_width
+from scenarios.commands.feeding import feed
 from scenarios.commands.progress import progress
 from scenarios.commands.seed import seed
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from xmlmatch import Document, Matcher
 
-SUMMARY: Final = "Show what distributary does: subscriptions matched against a stream of documents."
+SUMMARY: Final = "Show what distributary does: subscriptions matched, and computed from each other."
 _EPILOG: Final = """\
 examples:
   distributary demo
@@ -84,12 +85,23 @@ def run(arguments: argparse.Namespace) -> int:
     for pattern in crowd:
         matcher.add(pattern)
     lines, deliveries, cpu_s = _match(matcher, documents)
+    with progress("finding who can feed whom", None):
+        feeding = feed(crowd, documents)
     if arguments.json:
         summary = {"documents": len(documents), "subscriptions": len(matcher), "deliveries": deliveries}
-        emit({**summary, "cpu_s": round(cpu_s, 4), "shown": [asdict(line) for line in lines]})
+        emit(
+            {
+                **summary,
+                "cpu_s": round(cpu_s, 4),
+                "shown": [asdict(line) for line in lines],
+                "feeding": asdict(feeding),
+            }
+        )
     else:
         _show(lines, len(documents), len(matcher), deliveries, cpu_s)
-    return 0
+        print(feeding)
+        print("Next: distributary match --help, distributary explain pattern --help, explain rewriting --help")
+    return 0 if feeding.checked == feeding.equal else 1
 
 
 def _match(matcher: Matcher, documents: list[Document]) -> tuple[list[Line], int, float]:
@@ -135,5 +147,4 @@ def _show(lines: list[Line], documents: int, subscriptions: int, deliveries: int
         f"sets in {cpu_s:.3f} CPU seconds ({1000 * cpu_s / documents:.2f} ms per document).",
         markup=False,
     )
-    console.print("Next: distributary match --help, distributary explain pattern --help", markup=False)
     print(text.getvalue(), end="")
