@@ -1,11 +1,12 @@
 """Who can feed whom: which patterns can be computed exactly from which others, and computing them.
 
-Layers, bottom up: ``conditions`` (which predicates imply which), ``embedding`` (``embeds`` and ``cover``, by the
-kernel of ``xmlmatch``), ``feeding_order``; ``table``, ``trie``, ``scan`` and ``graph`` (the embedding graph of very
-many patterns); ``statistics``, ``providers`` and ``candidates`` (the cheapest sets of views), with the compiled twin
-in ``work_area``, ``pool``, ``search``, ``batch`` and ``candidate_table``; ``fragment``, ``columns`` and ``rewritings``
-(what travels, and execution). ``filters/`` holds key-value subscriptions, ``baselines/`` the paper's own algorithms.
-Start reading at ``embedding``, ``providers`` and ``rewritings``; docs/rewriting.md tells the whole.
+Layers, bottom up: ``conditions`` (which predicates imply which), ``embedding`` (``embeds`` and ``cover``, by
+the kernel of ``xmlmatch``), ``feeding_order``; ``table``, ``trie``, ``scan`` and ``graph`` (the embedding graph
+of very many patterns); ``statistics``, ``providers`` and ``candidates`` (the cheapest sets of views), with the
+compiled twin in ``work_area``, ``pool``, ``search``, ``batch`` and ``candidate_table``; ``fragment``,
+``columns`` and ``rewritings`` (what travels, and execution). ``filters/`` holds key-value subscriptions,
+``baselines/`` the paper's own algorithms. Start reading at ``embedding``, ``providers`` and ``rewritings``;
+docs/rewriting.md tells the whole.
 
 >>> from rewriting import embeds, rewritings
 >>> from xmlmatch import Document, Pattern, match
