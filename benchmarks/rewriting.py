@@ -25,18 +25,19 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from rewriting import EmbeddingGraph, find_candidates
+from rewriting import EmbeddingGraph, find_candidates, rewritings
 from rewriting.baselines.cycle_removal import feedback_arcs
 from rewriting.baselines.embedding_graphs import LabelTrie, labels_of
 from rewriting.baselines.greedy_covers import greedy_covers
 from rewriting.candidates import BATCH, candidates
+from rewriting.columns import encode
 from rewriting.embedding import embeds
 from rewriting.providers import feeders
 from rewriting.statistics import Statistics
 from scenarios.auction_documents import auction_documents
 from scenarios.commands.progress import progress
 from scenarios.presets import table2
-from xmlmatch import Document
+from xmlmatch import Document, match
 
 SIZES = (10_000, 100_000, 1_000_000)
 K = 30
@@ -110,9 +111,13 @@ def read_patterns(folder):
     return patterns
 
 
+def generated_documents():
+    return [Document.parse(data) for data in islice(auction_documents(SEED, DOCUMENTS), DOCUMENTS)]
+
+
 def take_statistics(folder):
     patterns = read_patterns(folder)
-    documents = [Document.parse(data) for data in islice(auction_documents(SEED, DOCUMENTS), DOCUMENTS)]
+    documents = generated_documents()
     start = time.process_time()
     known = Statistics.measure(patterns, documents)
     spent = time.process_time() - start
@@ -145,7 +150,21 @@ def plan(folder):
     }
     rng = random.Random(SEED)
     figures |= measure_changes(graph, rng.sample(patterns, min(CHANGES, len(patterns))))
+    figures |= measure_bytes(table, patterns, known, rng)
     return figures | measure_baselines(graph, patterns, known, rng)
+
+
+def measure_bytes(table, patterns, known, rng):
+    """Send the cheapest candidates of some views over documents: estimated over encoded bytes, links apart."""
+    documents = generated_documents()
+    estimated = sent = 0
+    for q in rng.sample([q for q in range(len(patterns)) if table.of(q)], SAMPLE):
+        views = [patterns[u] for u in table.of(q)[0][1]]
+        rewriting = next(rewritings(patterns[q], views, 1, statistics=known))
+        estimated += sum(link.cost for link in rewriting.links) * len(documents) / 1000
+        for link in rewriting.links:
+            sent += sum(len(encode(link.send(match(link.view, d)))) for d in documents)
+    return {"bytes_estimated_over_sent": round(estimated / sent, 2)}
 
 
 def measure_changes(graph, patterns):
@@ -256,6 +275,7 @@ def show(figures):
         "statistics_cpu_s": f"statistics of {DOCUMENTS} documents, CPU s",
         "add_p99_ms": "add a view, p99 ms",
         "remove_p99_ms": "remove a view, p99 ms",
+        "bytes_estimated_over_sent": "bytes, estimated / encoded",
         "naive_extrapolated_s": "every pair tested, s *",
         "algorithm3_extrapolated_s": "Algorithm 3, s *",
         "algorithm4_extrapolated_s": "Algorithm 4, s *",
