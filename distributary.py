@@ -9,7 +9,17 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewriting import EmbeddingGraph, Rewriting, cover, embeds, find_candidates, rewritings
+    from rewriting import (
+        EmbeddingGraph,
+        Rewriting,
+        RewritingError,
+        Statistics,
+        cover,
+        embeds,
+        find_candidates,
+        rewritings,
+        unrewritable,
+    )
     from xmlmatch import (
         Document,
         DocumentError,
@@ -39,20 +49,23 @@ __all__ = [
     "Pattern",
     "PatternError",
     "Rewriting",
+    "RewritingError",
     "RowLimitError",
+    "Statistics",
     "XmlMatchError",
     "cover",
     "embeds",
     "find_candidates",
     "match",
     "rewritings",
+    "unrewritable",
 ]
-_OF_REWRITING = ("EmbeddingGraph", "Rewriting", "cover", "embeds", "find_candidates", "rewritings")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'distributary' has no attribute {name!r}")
-    from importlib import import_module
+    import rewriting
+    import xmlmatch
 
-    return getattr(import_module("rewriting" if name in _OF_REWRITING else "xmlmatch"), name)
+    return getattr(rewriting if name in rewriting.__all__ else xmlmatch, name)

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points, version
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
 
 from peer.errors import CommandError
+from rewriting.errors import RewritingError
 from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parse(words)
         return cast("int", arguments.run(arguments))
-    except (CommandError, XmlMatchError) as exc:
+    except (CommandError, RewritingError, XmlMatchError) as exc:
         return _refuse(str(exc))
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing is left to say, also not by Python at exit.

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rewriting import Rewriting
+    from rewriting.execution import Link
     from rewriting.providers import Provision
-    from rewriting.rewritings import Link
     from xmlmatch import Pattern, PatternNode
 
 _PAYLOADS: Final = ("IDs", "IDs and values", "IDs and contents")
@@ -23,6 +23,21 @@ def node_text(node: PatternNode) -> str:
 
     returns = "{" + ",".join(r.value for r in node.returns) + "}" if node.returns else ""
     return label_in_text(node.label) + returns + "".join(f"[.{p}]" for p in node.predicates)
+
+
+def paths(pattern: Pattern) -> list[str]:
+    """Write every node, with the labels above it where its own text stands more than once."""
+    from xmlmatch.pattern import label_in_text
+
+    alone = [node_text(node) for node in pattern.nodes]
+    found = []
+    for node, text in zip(pattern.nodes, alone, strict=True):
+        above, way = node.parent, text
+        while alone.count(text) > 1 and above >= 0:
+            way = f"{label_in_text(pattern.nodes[above].label)}/{way}"
+            above = pattern.nodes[above].parent
+        found.append(visible(way))
+    return found
 
 
 def _number(value: float) -> str:
@@ -37,16 +52,16 @@ def describe(rewriting: Rewriting, place: int, where: Mapping[Pattern, str]) -> 
     """Write one way as lines."""
     views = len(rewriting.links)
     yield f"{place}. from {views} view{'s' if views > 1 else ''}, {_number(_bytes(rewriting))} bytes per document"
-    width = max(len(visible(node_text(node))) for node in rewriting.query.nodes)
+    names = paths(rewriting.query)
+    width = max(map(len, names))
     for link in rewriting.links:
         yield f"   {where[link.view]}: {visible(str(link.view))}"
         for p in link.provisions:
-            wanted = visible(node_text(rewriting.query.nodes[p.query_node]))
-            yield f"      {wanted:{width}}  <- {visible(_provided(link, p))}"
+            yield f"      {names[p.query_node]:{width}}  <- {_provided(link, p)}"
     reducing = [visible(str(part)) for link in rewriting.links for part, n in link.parts if len(n) > 1]
-    if reducing:
-        less = _number(_bytes(rewriting, reduced=True))
-        yield f"   or {less} bytes, if senders also reduce: {', '.join(reducing)}"
+    less = _bytes(rewriting, reduced=True)
+    if reducing and less < _bytes(rewriting):
+        yield f"   or {_number(less)} bytes, if senders also reduce: {', '.join(reducing)}"
     united = "unites the lists and reduces" if views > 1 else "reduces"
     yield f"   the receiver {united} them to the pattern's own nodes"
 
@@ -56,14 +71,14 @@ def _provided(link: Link, p: Provision) -> str:
     from xmlmatch.pattern import label_in_text
 
     wanted = link.query.nodes[p.query_node]
-    words = [f"{node_text(link.view.nodes[p.view_node])}: {_PAYLOADS[p.payload]}"]
+    words = [f"{paths(link.view)[p.view_node]}: {_PAYLOADS[p.payload]}"]
     if p.names:
         words.append("with names")
     kept = [f"named {label_in_text(wanted.label)}"] if p.by_name else []
     kept += [f"with {' and '.join(f'.{q}' for q in wanted.predicates)}"] if p.by_value else []
     if kept:
         words.append(f"only those {' and '.join(kept)}")
-    return ", ".join(words)
+    return visible(", ".join(words))
 
 
 def missing(query: Pattern, views: Sequence[Pattern], where: Mapping[Pattern, str]) -> Iterator[str]:
@@ -80,11 +95,15 @@ def missing(query: Pattern, views: Sequence[Pattern], where: Mapping[Pattern, st
                     covering[n].append(where[view])
                 if provision(view, m, query, n) is not None:
                     provided.add(n)
-    for n, node in enumerate(query.nodes):
+    for n, text in enumerate(paths(query)):
         if n not in provided:
             few = ", ".join(covering[n][:3]) + (", ..." if len(covering[n]) > 3 else "")
-            why = f"{few}: what it needs is not returned there" if few else "no view has it in the right place"
-            yield f"   {visible(node_text(node))}: {why}"
+            why = (
+                f"{few}: what it needs is not returned there"
+                if few
+                else "no view that embeds in the pattern has it"
+            )
+            yield f"{text}: {why}"
 
 
 def as_json(rewriting: Rewriting, where: Mapping[Pattern, str]) -> dict[str, Any]:

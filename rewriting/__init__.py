@@ -5,7 +5,7 @@ the kernel of ``xmlmatch``), ``feeding_order``; ``table``, ``trie``, ``scan`` an
 of very many patterns); ``statistics``, ``providers`` and ``candidates`` (the cheapest sets of views), with the
 compiled twin in ``work_area``, ``pool``, ``search``, ``batch`` and ``candidate_table``; ``fragment``,
 ``columns`` and ``rewritings`` (what travels, and execution). ``filters/`` holds key-value subscriptions,
-``baselines/`` the paper's own algorithms. Start reading at ``embedding``, ``providers`` and ``rewritings``;
+``baselines/`` the paper's own algorithms. Start reading at ``embedding``, ``providers`` and ``execution``;
 docs/rewriting.md tells the whole.
 
 >>> from rewriting import embeds, rewritings
@@ -20,18 +20,39 @@ True
 [('2',)]
 """
 
-from rewriting.candidate_table import CandidateTable, find_candidates, unrewritable
-from rewriting.embedding import cover, embeds
-from rewriting.graph import EmbeddingGraph
-from rewriting.rewritings import Rewriting, rewritings
+from typing import TYPE_CHECKING
+
+from xmlmatch.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from rewriting.candidate_table import CandidateTable, find_candidates, unrewritable
+    from rewriting.candidates import Effort
+    from rewriting.embedding import cover, embeds
+    from rewriting.errors import RewritingError
+    from rewriting.execution import Rewriting, rewritings
+    from rewriting.graph import EmbeddingGraph
+    from rewriting.statistics import Statistics
 
 __all__ = [
     "CandidateTable",
+    "Effort",
     "EmbeddingGraph",
     "Rewriting",
+    "RewritingError",
+    "Statistics",
     "cover",
     "embeds",
     "find_candidates",
     "rewritings",
     "unrewritable",
 ]
+_HOMES = {
+    "candidate_table": ("CandidateTable", "find_candidates", "unrewritable"),
+    "candidates": ("Effort",),
+    "embedding": ("cover", "embeds"),
+    "errors": ("RewritingError",),
+    "execution": ("Rewriting", "rewritings"),
+    "graph": ("EmbeddingGraph",),
+    "statistics": ("Statistics",),
+}
+__getattr__ = lazy_exports(__name__, _HOMES)

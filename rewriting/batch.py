@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rewriting.candidates import NEVER
 from rewriting.conditions import NO_CONDITION, implied, is_fixed, pointers_to
 from rewriting.kernels import MASK_BITS, kernel, lowest
 from rewriting.pool import choose_pool, price
@@ -34,7 +35,6 @@ from rewriting.work_area import (
     H_OVERFLOW,
     K_FIELDS,
     K_PROMISE,
-    LIFTED,
     MOST_MEMBERS,
     S_COUNT,
     S_FIELDS,
@@ -100,13 +100,15 @@ def _offers(
 
 
 @kernel
-def _same_sizes(sizes: Any, total: int, a: int, b: int, length: int) -> bool:
-    """Say whether two views' rows have the same figures."""
-    for kind in range(KINDS):
+def mark_changes(first: Any, sizes: Any, out: Any) -> None:
+    """Say of each view whether its figures differ from those of the one before it."""
+    for view in range(1, first.size - 1):
+        length = first[view + 1] - first[view]
+        out[view] = length != first[view] - first[view - 1]
         for i in range(length):
-            if sizes[kind * total + a + i] != sizes[kind * total + b + i]:
-                return False
-    return True
+            for kind in range(KINDS):
+                if not out[view] and sizes[kind, first[view] + i] != sizes[kind, first[view - 1] + i]:
+                    out[view] = True
 
 
 @kernel
@@ -115,29 +117,31 @@ def _feeders(
     mutual: Any, slots: Any, costs: Any, offers: Any, totals: Any,
 ) -> int:  # fmt: skip
     """List the views that may feed a query and what they ask; return how many. All arrays are pointers."""
-    nodes, first, carried, order = views
+    nodes, first, carried, changes, order = views
     size = first[query + 1] - first[query]
     count, at = 0, 0
     for i in range(found):
         row = T_FIELDS * hits[i]
         length, start = (trie[row + T_PLACE] & T_DEPTH) + 1, trie[row + T_VIEWS]
-        offered, offering = 0, -1
+        offered, offering = 0, False
         for view in range(start, trie[row + T_VIEWS_END]):
             if view == query:
+                offering = offering and not changes[view]
                 continue
             totals[EDGES] += 1
             if mutual[i] and order[view] > order[query]:
                 totals[GIVEN_UP] += 1
+                offering = offering and not changes[view]
                 continue
             # Views of one structure have the same node sets, so one offer does, unless only some were measured.
-            if offering < 0 or not _same_sizes(sizes, total, first[offering], first[view], length):
-                offering = view
+            if not offering or changes[view]:
+                offering = True
                 offered = _offers(
                     nodes, conditions, sizes, total, first[view], length, covers, at, first[query], offers
                 )  # fmt: skip
             to, useful = count * size, False
             for n in range(size):
-                costs[to + n] = LIFTED
+                costs[to + n] = NEVER
             for k in range(offered):
                 if carried[first[view] + offers[4 * k]] >= offers[4 * k + 2]:
                     n = to + offers[4 * k + 1]
@@ -186,8 +190,8 @@ def _find(work: Any, costs: Any, size: int, ties: Any, count: int, options: Any,
 
 @kernel
 def run(
-    trie: Any, below: Any, table: Any, carried: Any, sizes: Any, order: Any, signatures: Any, hashes: Any,
-    terminals: Any, options: Any, area: Any, totals: Any, counts: Any, out: Any,
+    trie: Any, below: Any, table: Any, carried: Any, changes: Any, sizes: Any, order: Any, signatures: Any,
+    hashes: Any, terminals: Any, options: Any, area: Any, totals: Any, counts: Any, out: Any,
 ) -> int:  # fmt: skip
     """Find the candidates of every view that ends at one of ``terminals``; return how many there are.
 
@@ -205,6 +209,7 @@ def run(
     at_trie, at_sizes = int32_at(trie.ctypes.data), int64_at(sizes.ctypes.data)
     views = (
         int32_at(nodes.ctypes.data), int64_at(first.ctypes.data), bytes_at(carried.ctypes.data),
+        bytes_at(changes.ctypes.data),
         int64_at(order.ctypes.data),
     )  # fmt: skip
     queries, written = 0, 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rewriting.batch import EDGES, GIVEN_UP, TOTALS, run
+from rewriting.batch import EDGES, GIVEN_UP, TOTALS, mark_changes, run
 from rewriting.candidates import BATCH, Effort, candidates, check_options, text_hash
 from rewriting.graph import EmbeddingGraph
 from rewriting.kernels import MASK_BITS, kernel
@@ -36,7 +36,7 @@ _QUERIES_PER_RUN: Final = 2_000
 _LEAST: Final = Effort(pool=1, expansions=1, width=1, enough=1, rounds=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CandidateTable:
     """Candidates ``first[q] : first[q + 1]`` belong to the pattern with number ``q``, the cheapest first.
 
@@ -61,7 +61,9 @@ class CandidateTable:
         return int(np.count_nonzero(np.diff(self.first)))
 
     def of(self, number: int) -> list[tuple[int, tuple[int, ...]]]:
-        """List the candidates of a pattern: cost, and the numbers of its views."""
+        """List the candidates of a pattern: cost, and the numbers of its views; ``KeyError`` for no number."""
+        if not 0 <= number < len(self.first) - 1:
+            raise KeyError(number)
         return [
             (int(self.costs[c]), tuple(self.members[self.member_first[c] : self.member_first[c + 1]].tolist()))
             for c in range(self.first[number], self.first[number + 1])
@@ -102,6 +104,8 @@ def find_candidates(
     tick: Callable[[int], None] = lambda _: None,
 ) -> CandidateTable:
     """Find up to ``k`` candidates for every pattern, along the feeding order; ``tick`` is told how many are done.
+
+    Each pattern gets one round of the effort, and at most 2,048 candidates.
 
     >>> from rewriting import EmbeddingGraph
     >>> from xmlmatch import Pattern
@@ -153,6 +157,7 @@ class _Places:
     trie: Trie
     table: tuple[object, ...]
     carried: NDArray[np.uint8]
+    changes: NDArray[np.uint8]
     sizes: NDArray[np.int64]
     order: NDArray[np.int64]
     signatures: NDArray[np.int64]
@@ -162,12 +167,15 @@ class _Places:
     def of(cls, graph: EmbeddingGraph, statistics: Statistics) -> _Places:
         trie = graph.trie
         patterns = [graph.pattern(number) for number in trie.slots.tolist()]
-        table = graph.table
+        table, sizes = graph.table, statistics.of_all(patterns)
+        changes = np.zeros(len(patterns), np.uint8)
+        mark_changes(trie.first, sizes, changes)
         return cls(
             trie,
             (trie.nodes, trie.first, table.attribute, table.conditions.arrays),
             trie.nodes[:, CARRIES].astype(np.uint8),
-            statistics.of_all(patterns),
+            changes,
+            sizes,
             graph.feeding_ranks()[trie.slots],
             np.ascontiguousarray(graph.signs[trie.slots, LABEL_SET]),
             np.array([text_hash(pattern) for pattern in patterns], np.int64),
@@ -187,8 +195,8 @@ class _Places:
         most = count * options[-1]
         costs, members = np.empty(most, np.int64), np.empty((most, MOST_MEMBERS), np.int32)
         written = run(
-            self.trie.trie, self.trie.below, self.table, self.carried, self.sizes, self.order, self.signatures,
-            self.hashes, ends, options, scratch(), totals, counts, (costs, members),
+            self.trie.trie, self.trie.below, self.table, self.carried, self.changes, self.sizes, self.order,
+            self.signatures, self.hashes, ends, options, scratch(), totals, counts, (costs, members),
         )  # fmt: skip
         used = members[:written]
         inside = used >= 0

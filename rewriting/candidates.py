@@ -58,9 +58,13 @@ class Effort:
     enough: int
     rounds: int
 
+    def __post_init__(self) -> None:
+        if min(self.pool, self.expansions, self.width, self.enough, self.rounds) < 1:
+            raise ValueError("every part of an effort is 1 or more")
+
 
 THOROUGH: Final = Effort(pool=1 << 30, expansions=2_000, width=1 << 30, enough=1 << 30, rounds=8)
-BATCH: Final = Effort(pool=32, expansions=16, width=10, enough=40, rounds=1)
+BATCH: Final = Effort(pool=24, expansions=16, width=10, enough=36, rounds=1)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -51,7 +51,7 @@ class ColumnLimits:
     max_positions: int = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """A fragment, and by query node the positions (ascending) its provider sends."""
 

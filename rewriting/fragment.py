@@ -32,7 +32,7 @@ UNKNOWN = -1
 _ACCEPTED: Final = Limits(max_bytes=512 << 20, max_depth=1 << 20)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fragment:
     """Nodes in document order.
 

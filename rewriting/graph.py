@@ -104,6 +104,7 @@ class EmbeddingGraph:
 
     def key(self, number: int) -> FeedingKey:
         """Return the pattern's place in the feeding order: that of its first subscription."""
+        self.pattern(number)
         weight, tier, first = self._keys[number].tolist()
         return FeedingKey(weight, tier, first)
 

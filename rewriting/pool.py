@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rewriting.candidates import NEVER
 from rewriting.kernels import MASK_BITS, kernel
-from rewriting.work_area import H_LINK, H_POOL, H_SIZE, LIFTED, R_FIRST, R_FIRST_PROMISE, R_FIRST_TIE, R_PRICE
+from rewriting.work_area import H_LINK, H_POOL, H_SIZE, R_FIRST, R_FIRST_PROMISE, R_FIRST_TIE, R_PRICE
 
 
 @kernel
@@ -33,17 +34,17 @@ def insert(best: Any, count: int, most: int, promise: int, tie: int, which: int)
 def price(costs: Any, size: int, feeders: int, link: int, nodes: Any) -> bool:
     """Find the least each node can cost with its share of a link; False if a node has no provider."""
     for n in range(size):
-        nodes[MASK_BITS * R_PRICE + n] = LIFTED
+        nodes[MASK_BITS * R_PRICE + n] = NEVER
     for f in range(feeders):
         provided = 0
         for n in range(size):
-            provided += costs[f * size + n] < LIFTED
+            provided += costs[f * size + n] < NEVER
         share = link // provided
         for n in range(size):
-            if costs[f * size + n] < LIFTED:
+            if costs[f * size + n] < NEVER:
                 nodes[MASK_BITS * R_PRICE + n] = min(nodes[MASK_BITS * R_PRICE + n], costs[f * size + n] + share)
     for n in range(size):
-        if nodes[MASK_BITS * R_PRICE + n] >= LIFTED:
+        if nodes[MASK_BITS * R_PRICE + n] >= NEVER:
             return False
     return True
 
@@ -82,8 +83,8 @@ def choose_pool(work: Any, costs: Any, size: int, hashes: Any, feeders: int, lin
         promise, provided = link, 0
         for n in range(size):
             c = costs[f * size + n]
-            provided += c < LIFTED
-            promise += nodes[MASK_BITS * R_PRICE + n] if c >= LIFTED else c
+            provided += c < NEVER
+            promise += nodes[MASK_BITS * R_PRICE + n] if c >= NEVER else c
         count = insert(best, count, most, promise, hashes[f], f)
         share = link // provided
         for n in range(size):

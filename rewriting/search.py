@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rewriting.candidates import NEVER
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.pool import insert
 from rewriting.work_area import (
@@ -27,7 +28,6 @@ from rewriting.work_area import (
     K_FIELDS,
     K_PROMISE,
     K_TIE,
-    LIFTED,
     MOST_MEMBERS,
     MOST_SETS,
     R_BEST,
@@ -83,10 +83,10 @@ def _survey(work: Any) -> None:
     head, _, _, _, _, _, _, nodes, _, costs, _ = work
     size = head[H_SIZE]
     for n in range(size):
-        providers, best = 0, LIFTED
+        providers, best = 0, NEVER
         for f in range(head[H_POOL]):
             c = costs[f * size + n]
-            providers += c < LIFTED
+            providers += c < NEVER
             best = min(best, c)
         nodes[MASK_BITS * R_BEST + n], nodes[MASK_BITS * R_PROVIDERS + n] = best, providers
         at = n
@@ -101,12 +101,12 @@ def _current(head: Any, sets: Any, costs: Any, nodes: Any, which: int) -> int:
     """Write the cheapest cost of each node within a set; return its scarcest uncovered node, or -1."""
     size = head[H_SIZE]
     for n in range(size):
-        least = LIFTED
+        least = NEVER
         for i in range(sets[S_FIELDS * which + S_COUNT]):
             least = min(least, costs[sets[S_FIELDS * which + S_MEMBERS + i] * size + n])
         nodes[MASK_BITS * R_CURRENT + n] = least
     for i in range(size):
-        if nodes[MASK_BITS * R_CURRENT + nodes[MASK_BITS * R_SCARCE + i]] >= LIFTED:
+        if nodes[MASK_BITS * R_CURRENT + nodes[MASK_BITS * R_SCARCE + i]] >= NEVER:
             return int(nodes[MASK_BITS * R_SCARCE + i])
     return -1
 
@@ -121,9 +121,9 @@ def _idle(head: Any, sets: Any, costs: Any, which: int) -> int:
         loss = np.int64(0)
         for n in range(size):
             own = costs[sets[S_FIELDS * which + S_MEMBERS + i] * size + n]
-            if own >= LIFTED:
+            if own >= NEVER:
                 continue
-            rest = LIFTED
+            rest = NEVER
             for j in range(count):
                 if j != i:
                     rest = min(rest, costs[sets[S_FIELDS * which + S_MEMBERS + j] * size + n])
@@ -176,10 +176,10 @@ def _rate(work: Any, which: int) -> None:
     size, count = head[H_SIZE], sets[S_FIELDS * which + S_COUNT]
     promise, covers = head[H_LINK] * count, 1
     for n in range(size):
-        least = LIFTED
+        least = NEVER
         for i in range(count):
             least = min(least, costs[sets[S_FIELDS * which + S_MEMBERS + i] * size + n])
-        if least >= LIFTED:
+        if least >= NEVER:
             least, covers = nodes[MASK_BITS * R_PRICE + n], 0
         promise += least
     keys[K_FIELDS * which + K_PROMISE], keys[K_FIELDS * which + K_COVERS] = promise, covers
@@ -215,7 +215,7 @@ def _children(work: Any, which: int, width: int) -> int:
     base = link * (sets[S_FIELDS * which + S_COUNT] + 1)
     chosen = 0
     for v in range(head[H_POOL]):
-        if node >= 0 and costs[v * size + node] >= LIFTED:
+        if node >= 0 and costs[v * size + node] >= NEVER:
             continue
         promise, saving = base, np.int64(0)
         for n in range(size):
@@ -223,7 +223,7 @@ def _children(work: Any, which: int, width: int) -> int:
             if after < before:
                 saving += before - after if node < 0 else 0
                 before = after
-            promise += nodes[MASK_BITS * R_PRICE + n] if before >= LIFTED else before
+            promise += nodes[MASK_BITS * R_PRICE + n] if before >= NEVER else before
         if node >= 0 or saving > link:
             chosen = insert(children, chosen, width, promise, keys[K_FIELDS * which + K_TIE] ^ hashes[v], v)
     return chosen
@@ -251,8 +251,8 @@ def _finish(work: Any) -> None:
 
 
 @kernel
-def search(work: Any, expansions: int, width: int, enough: int) -> int:
-    """Find candidates in the pool of a query that can be covered; return how many.
+def search(work: Any, expansions: int, width: int, enough: int) -> None:
+    """Find candidates in the pool of a query that can be covered.
 
     ``H_OVERFLOW`` is set where a covering set of ``MOST_MEMBERS`` could still be improved, and where only larger
     ones cover: then it must be done the slow way. Larger sets are dropped otherwise; they cost more than others.
@@ -260,7 +260,7 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
     head, sets, keys, heap, _, _, children, _, _, _, _ = work
     _survey(work)
     head[H_SETS], head[H_HEAP], head[H_FOUND], head[H_OVERFLOW] = 1, 0, 0, 0
-    head[H_BEST] = LIFTED
+    head[H_BEST] = NEVER
     head[H_STAMP] += 1
     sets[S_COUNT] = 0
     keys[K_PROMISE], keys[K_TIE], keys[K_COVERS] = 0, 0, 0
@@ -283,7 +283,6 @@ def search(work: Any, expansions: int, width: int, enough: int) -> int:
         _finish(work)
     if head[H_FOUND] == 0:
         head[H_OVERFLOW] = 1
-    return int(head[H_FOUND])
 
 
 @kernel

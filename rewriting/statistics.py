@@ -38,7 +38,7 @@ _FIXED, _NARROWED = 0.1, 0.5
 _VAL_BYTES, _CONT_BYTES = 12, 240
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
     """Three rows (how many nodes, bytes of values, bytes of contents) with a column per node of every pattern.
 

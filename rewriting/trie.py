@@ -34,7 +34,7 @@ T_DEPTH: Final = 0xFF
 _LINE: Final = 64
 # Rows of a query's masks, by query node; the last holds single masks.
 Q_BELOW, Q_CHILDREN, Q_ABOVE, Q_PARENT, Q_WHOLE, Q_ROWS = range(6)
-Q_ALL, Q_ROOT, Q_ELEMENTS, Q_CONDITIONED, Q_LABELS = range(5)
+Q_ALL, Q_ROOT, Q_CONDITIONED, Q_LABELS = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,6 @@ def query_masks(nodes: Any, first: int, size: int, attribute: Any, labels: Any, 
     labels[ANY_LABEL] = elements
     masks[Q_WHOLE, Q_ALL] = everything
     masks[Q_WHOLE, Q_ROOT] = 1 if nodes[first, AXIS] == 0 else 0
-    masks[Q_WHOLE, Q_ELEMENTS] = elements
     masks[Q_WHOLE, Q_CONDITIONED] = conditioned
     masks[Q_WHOLE, Q_LABELS] = named
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from rewriting.candidates import NEVER
 from rewriting.kernels import MASK_BITS, kernel
 from xmlmatch.pointers import int64_at
 
@@ -17,7 +16,6 @@ MOST_MEMBERS: Final = 8
 MOST_SETS: Final = 2048
 MOST_POOL: Final = 256
 TABLE: Final = 4 * MOST_SETS
-LIFTED: Final = np.int64(NEVER)
 
 S_COUNT, S_MEMBERS, S_FIELDS = 0, 1, 1 + MOST_MEMBERS
 K_PROMISE, K_TIE, K_COVERS, K_FIELDS = range(4)

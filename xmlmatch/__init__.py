@@ -13,8 +13,9 @@ Layers, bottom up: ``kernels`` and ``pointers`` (how we compile), ``numerals`` a
 [('Rivers',)]
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from xmlmatch.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from xmlmatch.document import Document, Limits, NodeId
@@ -49,7 +50,6 @@ __all__ = [
     "reduce",
 ]
 
-# Loaded when first asked for: `distributary --help` and the errors must not wait for Numba.
 _HOMES = {
     "document": ("Document", "Limits", "NodeId"),
     "errors": ("DocumentError", "MatchLimitError", "PatternError", "RowLimitError", "XmlMatchError"),
@@ -60,12 +60,4 @@ _HOMES = {
     "predicates": ("Operator", "Predicate"),
     "semijoin": ("reduce",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'xmlmatch' has no attribute {name!r}")
-    value = getattr(import_module(f"xmlmatch.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_exports(__name__, _HOMES)

@@ -14,6 +14,7 @@ from peer.arguments import (
     read_lines,
     read_pattern,
 )
+from peer.errors import CommandError
 from peer.output import emit, visible
 
 if TYPE_CHECKING:
@@ -29,10 +30,11 @@ examples:
   echo '//p:item[@id]/p:name' | distributary explain pattern - --ns p=urn:shop
   distributary explain rewriting "//item[author]/headline{val}" --views views.txt
 """
+_MOST_WAYS: Final = 1000
 _REWRITING_EPILOG: Final = """\
-FILE has one view (a pattern) per line; blank lines and lines that begin with # are left out. The exit status is 1
-where the views cannot provide the pattern. Costs are estimates: bytes per document, as assumed, or as measured on
---documents.
+FILE has one view (a pattern) per line (- reads standard input); blank lines and lines that begin with # are
+left out. The exit status is 1 where the views cannot provide the pattern. Costs are estimates: bytes per
+document, as assumed, or as measured on --documents.
 
 examples:
   distributary explain rewriting "//item[author]/headline{val}" --views views.txt
@@ -75,9 +77,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
+    number = int(text) if text.isdecimal() else 0
+    if not 1 <= number <= _MOST_WAYS:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 to {_MOST_WAYS:,}")
     return number
 
 
@@ -100,6 +102,8 @@ def _explain_rewriting(arguments: argparse.Namespace) -> int:
     from rewriting import embeds, rewritings
     from rewriting.statistics import Statistics
 
+    if [arguments.pattern, arguments.views, *arguments.documents].count("-") > 1:
+        raise CommandError("only one of the pattern, --views and --documents can be - (standard input)")
     query = read_pattern(arguments.pattern, arguments.ns)
     prefixes = namespaces(arguments.ns)
     where: dict[Pattern, str] = {}
@@ -108,17 +112,29 @@ def _explain_rewriting(arguments: argparse.Namespace) -> int:
         where.setdefault(view, f"{arguments.views}:{line}")
     documents = [read_document(name)[1] for name in arguments.documents]
     known = Statistics.measure([query, *where], documents) if documents else Statistics()
-    found = list(islice(rewritings(query, where, arguments.most, statistics=known), arguments.most))
-    if arguments.json:
-        ways = [rewriting_report.as_json(rewriting, where) for rewriting in found]
-        emit({"query": str(query), "views": len(where), "measured": bool(documents), "rewritings": ways})
-        return 0 if found else 1
+    # A third of k may share an input: asking for more and cutting shows all the ways there are.
+    found = list(islice(rewritings(query, where, 3 * arguments.most, statistics=known), arguments.most))
     able = sum(embeds(view, query) for view in where)
+    lacking = [] if found else list(rewriting_report.missing(query, list(where), where))
+    if arguments.json:
+        emit(
+            {
+                "query": str(query),
+                "nodes": rewriting_report.paths(query),
+                "views": len(where),
+                "embed": able,
+                "measured": bool(documents),
+                "rewritings": [rewriting_report.as_json(rewriting, where) for rewriting in found],
+                "missing": lacking,
+            }
+        )
+        return 0 if found else 1
     print(visible(str(query)))
-    print(f"{len(where):,} views, {able:,} of which embed in it; sizes {'measured' if documents else 'assumed'}")
+    views = f"{len(where):,} distinct view{'' if len(where) == 1 else 's'}"
+    print(f"{views}, {able:,} of which embed in it; sizes {'measured' if documents else 'assumed'}")
     if not found:
         print("cannot be computed from them; nothing provides")
-        print("\n".join(rewriting_report.missing(query, list(where), where)))
+        print("\n".join(f"   {line}" for line in lacking))
         return 1
     for place, rewriting in enumerate(found, start=1):
         print()

@@ -26,10 +26,16 @@ MESSAGE: Final = "message"
 MAX_CHARS: Final = 10_000
 MAX_CONDITIONS: Final = 64
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+NAME_RULE: Final = "use letters, digits, _ . and -, and not xmlns"
 _SPACE: Final = re.compile(r"\s*")
 _OPERATOR: Final = re.compile(r"!=|<=|>=|=|<|>")
 _STRING: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _AND: Final = re.compile(r"and\b")
+
+
+def is_name(text: str) -> bool:
+    """Say whether a text can name an attribute; ``xmlns`` would declare a namespace instead."""
+    return NAME.fullmatch(text) is not None and text != "xmlns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +73,23 @@ class Filter:
         if len(self.conditions) > MAX_CONDITIONS:
             raise FilterError(f"more than {MAX_CONDITIONS} conditions", 0)
         for name in (*(c.attribute for c in self.conditions), *self.select):
-            if not NAME.fullmatch(name):
-                raise FilterError(f"{name!r} is no attribute name; use letters, digits, _ . and -", 0)
+            if not is_name(name):
+                raise FilterError(f"{name!r} is no attribute name; {NAME_RULE}", 0)
+        object.__setattr__(self, "conditions", tuple(sorted(set(self.conditions), key=str)))
+        object.__setattr__(self, "select", tuple(sorted(set(self.select))))
 
     @classmethod
     def parse(cls, text: str, *, select: Iterable[str] = (), whole: bool = False) -> Filter:
         """Read conditions joined by ``and``; raise ``FilterError`` with the column and what was expected."""
         if len(text) > MAX_CHARS:
             raise FilterError(f"longer than {MAX_CHARS:,} characters", MAX_CHARS)
-        conditions = sorted(set(_Reader(text).conditions()), key=str) if text.strip() else []
-        return cls(tuple(conditions), tuple(sorted(set(select))), whole)
+        if isinstance(select, str):
+            raise TypeError("select is a list of attribute names, not one string")
+        conditions = _Reader(text).conditions() if text.strip() else []
+        return cls(tuple(conditions), tuple(select), whole)
 
     def __str__(self) -> str:
+        """Write the conditions; what is returned is not part of it."""
         return " and ".join(map(str, self.conditions))
 
     @property

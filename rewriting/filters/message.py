@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rewriting.filters.errors import MessageError
-from rewriting.filters.filter import MESSAGE, NAME
+from rewriting.filters.filter import MESSAGE, NAME_RULE, is_name
 from xmlmatch import Document, DocumentError
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def message_document(attributes: Mapping[str, str]) -> Document:
     if len(attributes) > MAX_ATTRIBUTES:
         raise MessageError(f"a message has up to {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
     for name in attributes:
-        if not NAME.fullmatch(name):
-            raise MessageError(f"{name!r} is no attribute name; use letters, digits, _ . and -")
+        if not is_name(name):
+            raise MessageError(f"{name!r} is no attribute name; {NAME_RULE}")
     words = "".join(f' {name}="{value.translate(_ESCAPED)}"' for name, value in sorted(attributes.items()))
     try:
         return Document.parse(f"<{MESSAGE}{words}/>".encode())

@@ -3,7 +3,7 @@
 from xmlmatch import Axis, Column, Operator, PatternNode, Predicate, Return
 from xmlmatch.pattern import canonical
 
-LABELS = ("a", "a", "b", "c")
+LABELS = ("a", "a", "b", "c", "p:b")
 VALUES = ("1", "2", " 1", "x", "")
 RETURNS = ((), (), (Return.ID,), (Return.VAL,), (Return.VAL,), (Return.CONT,), (Return.VAL, Return.CONT))
 
@@ -17,7 +17,8 @@ def random_document(rng, elements=10):
             continue
         label = rng.choice(LABELS)
         attributes = "".join(f" {name}='{rng.choice(VALUES)}'" for name in ("x", "y") if rng.random() < 0.3)
-        parts.append(f"<{label}{attributes}>")
+        declared = "" if opened else " xmlns:p='urn:p'"
+        parts.append(f"<{label}{declared}{attributes}>")
         opened.append(label)
         if rng.random() < 0.7:
             parts.append(rng.choice(VALUES) + rng.choice(("", "", "<!--c-->", "&amp;")))
@@ -29,6 +30,8 @@ def random_document(rng, elements=10):
 def random_predicates(rng):
     if rng.random() < 0.7:
         return ()
+    if rng.random() < 0.2:
+        return (Predicate(Operator.GE, float(rng.randint(0, 1))), Predicate(Operator.LE, float(rng.randint(1, 2))))
     operator = rng.choice(list(Operator))
     if rng.random() < 0.4:
         return (Predicate(rng.choice((Operator.EQ, Operator.NE)), rng.choice(VALUES)),)
@@ -41,7 +44,7 @@ def random_pattern(rng, nodes=5, returns=RETURNS):
     for i in range(rng.randint(1, nodes)):
         inner = [k for k, node in enumerate(built) if not node.is_attribute]
         parent = rng.choice(inner) if i else -1
-        label = rng.choice((*LABELS, "*", "*", *(("@x", "@y") if i else ())))
+        label = rng.choice((*LABELS, "*", "*", *(("@x", "@y") if i else ()))).replace("p:", "{urn:p}")
         what = rng.choice(returns)
         if label.startswith("@"):
             what = tuple(r for r in what if r is not Return.CONT)

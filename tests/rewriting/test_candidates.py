@@ -82,17 +82,26 @@ def test_the_first_candidate_is_the_cheapest_of_all_sets(link_bytes):
 
 def test_candidates_come_by_cost_and_none_holds_an_idle_view():
     rng = random.Random(5)
-    for _ in range(100):
+    compared = 0
+    for _ in range(300):
         query, views = small_problem(rng)
         able = feeders(query, views, measured(rng, [query, *views]))
         found = list(candidates(query, able, 1000, link_bytes=4))
         assert [c.cost for c in found] == sorted(c.cost for c in found)
         assert len({c.members for c in found}) == len(found)
-        by_members = {c.members: c.cost for c in found}
-        for members, cost in by_members.items():
-            for v in members:
-                smaller = tuple(w for w in members if w != v)
-                assert by_members.get(smaller, cost + 1) > cost
+        for candidate in found:
+            assert candidate.cost == set_cost(able, candidate.members, len(query.nodes), 4)
+            for v in candidate.members:
+                rest = set_cost(able, [w for w in candidate.members if w != v], len(query.nodes), 4)
+                assert rest is None or rest > candidate.cost
+                compared += rest is not None
+    assert compared > 20
+
+
+def set_cost(able, members, size, link_bytes):
+    """Return what a set costs, None if it does not cover."""
+    costs = [[able[v].provisions[n].cost for v in members if n in able[v].provisions] for n in range(size)]
+    return sum(map(min, costs)) + link_bytes * DOCUMENTS * len(members) if all(costs) else None
 
 
 def test_an_extra_selective_view_is_taken_where_it_saves_a_bulky_column():
@@ -285,3 +294,27 @@ def test_statistics_are_means_over_the_documents():
     assert figures[2, 0] > 2 * figures[2, 1] > 0
     with pytest.raises(ValueError, match="document"):
         Statistics.measure([pattern], [])
+
+
+def test_candidates_after_patterns_came_and_went():
+    rng = random.Random(21)
+    patterns = distinct(related_patterns(rng, 50))
+    graph = EmbeddingGraph.build(patterns[:30])
+    for pattern in patterns[:10]:
+        graph.remove(pattern)
+    for pattern in patterns[30:]:
+        graph.add(pattern)
+    done = []
+    table = find_candidates(graph, threads=1, tick=done.append)
+    assert sum(done) == len(graph) == len(patterns) - 10
+    assert all(table.of(u) == [] for u in range(10))
+    anew = EmbeddingGraph.build(patterns[10:])
+    again = find_candidates(anew)
+    for pattern in patterns[10:]:
+        costs = [cost for cost, _ in table.of(graph.number(pattern))]
+        assert costs == [cost for cost, _ in again.of(anew.number(pattern))]
+
+
+def test_an_effort_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="1 or more"):
+        Effort(pool=1, expansions=1, width=1, enough=1, rounds=0)

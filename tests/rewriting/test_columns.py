@@ -142,10 +142,15 @@ def test_a_text_may_not_begin_inside_a_character():
         decode_untrusted(encode(Columns(nodes, {0: ids})))
 
 
-def test_limits_are_kept_before_anything_is_made():
+def test_limits_are_kept():
     (data, *_) = samples()
     with pytest.raises(MalformedColumnsError, match="over 4 bytes"):
         decode_untrusted(data, ColumnLimits(max_bytes=4))
+    named = next(encode(c) for c in sent_columns(range(60)) if c.nodes.labels)
+    with pytest.raises(MalformedColumnsError, match="names"):
+        decode_untrusted(named, ColumnLimits(max_names=0))
+    with pytest.raises(MalformedColumnsError, match="lists"):
+        decode_untrusted(data, ColumnLimits(max_lists=0))
     with pytest.raises(MalformedColumnsError):
         decode_untrusted(b"\x01" + varints.encode(np.array([1 << 40])) + bytes(1000))
 

@@ -7,7 +7,7 @@ import pytest
 
 from rewriting import Rewriting, rewritings
 from rewriting.columns import decode_untrusted, encode
-from rewriting.errors import MissingViewError
+from rewriting.errors import MissingViewError, WrongColumnsError
 from scenarios.auction_documents import auction_document
 from scenarios.presets import TABLE2
 from scenarios.subscriptions import random_pattern as auction_pattern
@@ -164,3 +164,13 @@ def test_a_deep_document_is_read_from_content_too():
     found = rewriting.execute({view: match(view, document)})
     again = next(rewritings(Pattern.parse("//a{val}[.='x']"), [rewriting.query])).execute({rewriting.query: found})
     assert list(again.rows()) == [("x",)] * 300
+
+
+def test_results_of_another_pattern_are_refused():
+    document = Document.parse(b"<a><b>1</b></a>")
+    view, other = Pattern.parse("//a/b{cont}"), Pattern.parse("//b{val}")
+    rewriting = next(rewritings(Pattern.parse("//a/b{val}"), [view]))
+    with pytest.raises(WrongColumnsError, match=r"//b\{val\}"):
+        rewriting.execute({view: match(other, document)})
+    with pytest.raises(ValueError, match="1 links"):
+        rewriting.receive([])

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from rewriting import EmbeddingGraph, embeds, graph, unrewritable
+from rewriting import EmbeddingGraph, embeds, find_candidates, graph, unrewritable
 from rewriting.baselines.cycle_removal import feedback_arcs
 from rewriting.baselines.embedding_graphs import edges_by_label_trie, edges_by_pairs
 from tests.oracles import rewritable
@@ -91,10 +91,8 @@ def test_a_graph_that_changed_equals_one_built_anew(seed, monkeypatch):
         by_text = {p.text for p in present} | {pattern.text}
         others = [p for p in pool if p.text in by_text and p != pattern]
         texts = [p for p in others if embeds(p, pattern)]
-        assert sorted(texts_of(built, pool, change.views)) == sorted(p.text for p in texts)
-        assert sorted(texts_of(built, pool, change.queries)) == sorted(
-            p.text for p in others if embeds(pattern, p)
-        )
+        assert sorted(texts_of(built, change.views)) == sorted(p.text for p in texts)
+        assert sorted(texts_of(built, change.queries)) == sorted(p.text for p in others if embeds(pattern, p))
         assert len(built) == len(present)
     for p in present:
         assert built.multiplicity(built.number(p)) == held[p.text]
@@ -103,7 +101,7 @@ def test_a_graph_that_changed_equals_one_built_anew(seed, monkeypatch):
     assert edges == set(edges_by_pairs(present))
 
 
-def texts_of(built, pool, numbers):
+def texts_of(built, numbers):
     return [built.pattern(u).text for u in numbers.tolist()]
 
 
@@ -111,8 +109,10 @@ def test_what_is_not_there_is_a_key_error():
     built = EmbeddingGraph.build([Pattern.parse("//a")])
     with pytest.raises(KeyError):
         built.remove(Pattern.parse("//b"))
-    with pytest.raises(KeyError):
-        built.pattern(1)
+    for ask in (built.pattern, built.key, built.multiplicity, built.views_of, find_candidates(built).of):
+        for number in (1, -1):
+            with pytest.raises(KeyError):
+                ask(number)
     built.remove(Pattern.parse("//a"))
     with pytest.raises(KeyError):
         built.pattern(0)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Link:
-    """From one view to the query: what it provides. ``cost``: bytes per thousand documents, estimated."""
+    """From one view to the query: what it provides."""
 
     view: Pattern
     query: Pattern
@@ -164,7 +164,7 @@ class Rewriting:
         return PlanCost(sent / DOCUMENTS, handled / DOCUMENTS, 2 * rows / DOCUMENTS)
 
     def execute(self, results: Mapping[Pattern, NodeSets], *, reduced: bool = False) -> NodeSets:
-        """Compute the query's node sets from its views' results on one document.
+        """Compute the query's node sets from its views' results, all of the same document.
 
         ``reduced``: senders reduce their parts first; the result is the same.
 
@@ -179,10 +179,15 @@ class Rewriting:
         missing = [view for view in self.views if view not in results]
         if missing:
             raise MissingViewError(str(missing[0]))
+        for view in self.views:
+            if results[view].pattern != view:
+                raise WrongColumnsError(str(view), f"these are results of {results[view].pattern}")
         return self.receive([link.send(results[link.view], reduced=reduced) for link in self.links])
 
     def receive(self, columns: Sequence[Columns]) -> NodeSets:
         """Unite the columns of all links for one document, reduce, and keep what the query keeps."""
+        if len(columns) != len(self.links):
+            raise ValueError(f"{len(self.links)} links, but columns of {len(columns)}")
         if not all(columns):
             return NodeSets(self.query, nothing().nodes, tuple(np.empty(0, np.int32) for _ in self.query.nodes))
         for link, got in zip(self.links, columns, strict=True):
@@ -227,6 +232,8 @@ def rewritings(
     effort: Effort = THOROUGH,
 ) -> Iterator[Rewriting]:
     """Find up to ``k`` ways to compute the query from the views, the cheapest first; stop whenever you like.
+
+    All that one round of the effort finds come in the order of cost; what later rounds find comes after.
 
     The views may be any patterns; which of them may feed the query in a network is for the feeding order to say
     (``EmbeddingGraph.feeders_of``). Costs follow ``statistics``, or assumptions where nothing was measured.
