@@ -7,6 +7,7 @@ a node carries and needs is a level: 0 only its ID, 1 its value, 2 its content (
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -51,12 +52,11 @@ def needs(node: PatternNode) -> int:
     return VAL_LEVEL if Return.VAL in node.returns else ID_LEVEL
 
 
-def _code(returns: tuple[Return, ...]) -> int:
-    """Number what a node returns: a bit for each kind."""
-    return sum(_BITS[what._value_] for what in returns)
-
-
-_BITS: Final = {Return.ID.value: 1, Return.VAL.value: 2, Return.CONT.value: 4}
+_BITS: Final = {Return.ID: 1, Return.VAL: 2, Return.CONT: 4}
+# What a node returns, in canonical order, as a number: a bit for each kind.
+_CODES: Final = {
+    returns: sum(_BITS[what] for what in returns) for n in range(4) for returns in combinations(Return, n)
+}
 # By that number: the level needed, and the weight.
 _RETURNED: Final = np.array(
     [
@@ -113,10 +113,10 @@ class PatternTable:
         self._first = grown_rows(self._first, old + len(patterns) + 1)
         new = self._nodes[at : at + len(nodes)]
         new[:, LABEL] = self._label_numbers(nodes)
-        new[:, AXIS] = [node.axis for node in nodes]
+        new[:, AXIS] = [node.axis._value_ for node in nodes]  # plain numbers: enums convert slowly
         new[:, PARENT] = [node.parent for node in nodes]
         new[:, CONDITION] = [self.conditions.add(node.predicates) if node.predicates else 0 for node in nodes]
-        returned = _RETURNED[[_code(node.returns) if node.returns else 0 for node in nodes]]
+        returned = _RETURNED[[_CODES[node.returns] if node.returns else 0 for node in nodes]]
         new[:, NEEDS], new[:, WEIGHT] = returned[:, 0], returned[:, 1]
         new[:, CARRIES] = np.maximum(new[:, NEEDS], self.conditions.fixed()[new[:, CONDITION]])
         self._size += len(patterns)
