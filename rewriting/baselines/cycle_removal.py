@@ -3,7 +3,7 @@
 The heuristic of Eades, Lin and Smyth (1993): take sinks to the end of an order and sources to its beginning, and
 where there are neither, the node with the largest surplus of outgoing edges to the beginning; the edges that point
 backwards in the order are removed. The feeding order needs no such pass and loses, inside each group of views that
-embed in each other, just as many edges; but this one cuts between groups too where its order is unlucky.
+embed in each other, no more edges than any order must; this one may cut between groups too.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ def test_many_views_that_each_save_something_are_all_taken(n):
     assert len(next(rewritings(query, views, statistics=known, link_bytes=10)).views) == n + 1
     graph = EmbeddingGraph.build([query, *views])
     table = find_candidates(graph, statistics=known, link_bytes=10)
-    assert len(table.of(0)[0][1]) >= min(n + 1, 12)
+    assert len(table.of(0)[0][1]) >= min(n + 1, 9), "as far as a batch's effort goes, beyond eight views too"
 
 
 def test_patterns_with_equal_checksums_are_kept_apart():
