@@ -64,7 +64,7 @@ class Effort:
 
 
 THOROUGH: Final = Effort(pool=1 << 30, expansions=2_000, width=1 << 30, enough=1 << 30, rounds=8)
-BATCH: Final = Effort(pool=24, expansions=10, width=12, enough=32, rounds=1)
+BATCH: Final = Effort(pool=24, expansions=8, width=10, enough=32, rounds=1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
