@@ -7,7 +7,7 @@ a node carries and needs is a level: 0 only its ID, 1 its value, 2 its content (
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -40,30 +40,25 @@ WEIGHTS: Final = {Return.ID: 0, Return.VAL: 1, Return.CONT: 2}
 
 def carries(node: PatternNode) -> int:
     """Return the level of what a view's node carries; a value that is fixed is known without being sent."""
-    if Return.CONT in node.returns:
-        return CONT_LEVEL
-    return VAL_LEVEL if Return.VAL in node.returns or is_fixed(node.predicates) else ID_LEVEL
+    return max(_level(node.returns), VAL_LEVEL if is_fixed(node.predicates) else ID_LEVEL)
 
 
 def needs(node: PatternNode) -> int:
     """Return the level of what a query's node returns."""
-    if Return.CONT in node.returns:
+    return _level(node.returns)
+
+
+def _level(returns: Sequence[Return]) -> int:
+    if Return.CONT in returns:
         return CONT_LEVEL
-    return VAL_LEVEL if Return.VAL in node.returns else ID_LEVEL
+    return VAL_LEVEL if Return.VAL in returns else ID_LEVEL
 
 
-_BITS: Final = {Return.ID: 1, Return.VAL: 2, Return.CONT: 4}
-# What a node returns, in canonical order, as a number: a bit for each kind.
-_CODES: Final = {
-    returns: sum(_BITS[what] for what in returns) for n in range(4) for returns in combinations(Return, n)
-}
-# By that number: the level needed, and the weight.
+# Everything a node can return, by number: the level needed, and the weight.
+_KINDS: Final = [returns for n in range(4) for returns in permutations(Return, n)]
+_CODES: Final = {returns: code for code, returns in enumerate(_KINDS)}
 _RETURNED: Final = np.array(
-    [
-        (CONT_LEVEL if code & 4 else VAL_LEVEL if code & 2 else ID_LEVEL, (code >> 1 & 1) + 2 * (code >> 2))
-        for code in range(8)
-    ],
-    np.int32,
+    [(_level(returns), sum(WEIGHTS[what] for what in returns)) for returns in _KINDS], np.int32
 )
 
 
