@@ -309,3 +309,17 @@ def pair_embeds(
         if at[views[row, PARENT]] == 0:
             return False
     return False
+
+
+@kernel
+def pair_covers(
+    views: Any, view: int, length: int, nodes: Any, query: int, conditions: Any, labels: Any, masks: Any, at: Any
+) -> bool:  # fmt: skip
+    """As ``pair_embeds``; and where it does, ``at`` gets the query nodes that each node of the view covers."""
+    if not pair_embeds(views, view, length, nodes, query, conditions, labels, masks, at):
+        return False
+    at[0] &= masks[Q_WHOLE, Q_ROOT] if views[view, AXIS] == 0 else masks[Q_WHOLE, Q_ALL]
+    for i in range(1, length):
+        row = view + i
+        at[i] &= spread(masks, Q_CHILDREN if views[row, AXIS] == 0 else Q_BELOW, at[views[row, PARENT]])
+    return True
