@@ -1,6 +1,46 @@
 """Who feeds whom: choosing the network with the least total load within every machine's capacity.
 
-Nothing stands here yet. It will hold, in process and pure: the problem and its costs, the rewritability graph,
-the integer program (``solver.py`` alone will import OR-Tools), latency improvement by LOGA, incremental changes,
-and a verifier that shares no code with the rest.
+Layers, bottom up: ``problem`` (subscriptions, sites, limits) and ``configuration``; ``choices`` (the integer program
+as arrays), ``reduction``, ``repair``, ``lagrangian``, ``solver`` (the only module that imports OR-Tools) and
+``selection`` (proven optimality); ``rewritability`` (from a problem to its program, from a choice to a
+configuration); ``latency``, ``latency_bound``, ``moves`` and ``loga`` (lower latency); ``plan`` runs it all.
+``incremental`` keeps a configuration up to date between plans, ``verify`` checks one and shares no code with the
+rest. Start reading at ``problem``, ``choices`` and ``plan``; docs/planning.md tells the whole.
 """
+
+from typing import TYPE_CHECKING
+
+from xmlmatch.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from planner.configuration import Configuration, How
+    from planner.errors import BadProblem, NoFeasiblePlan, PlannerError
+    from planner.incremental import LivePlan
+    from planner.plan import Plan, plan
+    from planner.problem import Network, Problem, Site, Subscription
+    from planner.verify import verify
+
+__all__ = [
+    "BadProblem",
+    "Configuration",
+    "How",
+    "LivePlan",
+    "Network",
+    "NoFeasiblePlan",
+    "Plan",
+    "PlannerError",
+    "Problem",
+    "Site",
+    "Subscription",
+    "plan",
+    "verify",
+]
+_HOMES = {
+    "configuration": ("Configuration", "How"),
+    "errors": ("BadProblem", "NoFeasiblePlan", "PlannerError"),
+    "incremental": ("LivePlan",),
+    "plan": ("Plan", "plan"),
+    "problem": ("Network", "Problem", "Site", "Subscription"),
+    "verify": ("verify",),
+}
+__getattr__ = lazy_exports(__name__, _HOMES)

@@ -160,6 +160,11 @@ def _reduce(arrays: Any, live: Any, limiting: Any, settled: Any) -> bool:
             continue
         alive = 0
         cheapest = -1
+        if need[g] == 0:
+            for c in range(first[g], first[g + 1]):
+                live[c] = False
+            settled[g], changed = True, True
+            continue
         for c in range(first[g], first[g + 1]):
             if not live[c]:
                 continue

@@ -2,7 +2,7 @@
 
 Utilization is a weighted sum, over the machines that take part, of bytes sent and received, nodes handled when
 sending and when receiving, and F per link; for the source's own resources it is multiplied by a weight of theirs.
-All in *byte equivalents per document*, whole numbers, so that sums are exact.
+All in *byte equivalents* per thousand documents, whole numbers, so that sums are exact.
 
 Three physical plans. *Filter*: the sender filters the lists it provides. *Reduce*: it also reduces the part of the
 query it provides; which of the two is chosen for each link. *Join*: one input's machine receives what the others
@@ -119,13 +119,12 @@ def price(
     reading = weights.receiver_node * 2 * nodes
     sending = weights.sender_node * nodes + weights.link * DOCUMENTS
     sources = weights.source * (weights.sent * bytes_ + sending) + weights.received * bytes_ + reading
-    return Prices(
-        _rounded(utilization), plans, handled, links, bytes_, nodes, _rounded(sources),
-        _rounded(both * bytes_ + sending + reading),
-    )  # fmt: skip
+    copies = both * bytes_ + sending + reading
+    return Prices(utilization, plans, handled, links, bytes_, nodes, sources, copies)
 
 
-def _rounded(per_thousand: NDArray[np.int64]) -> NDArray[np.int64]:
+def per_document(per_thousand: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round utilization per thousand documents up to whole byte equivalents per document."""
     return -(-per_thousand // DOCUMENTS)
 
 
