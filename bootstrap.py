@@ -39,7 +39,7 @@ INTERPRETERS = ("python3.14", "python3.13", "python3.12", "python3.11")
 VENV_PACKAGE = "python{}.{}-venv".format(*VERSION)
 GET_VENV = f"install it (Debian, Ubuntu: apt-get install {VENV_PACKAGE}) and run this again"
 SIZES = "about 0.7 GB to download, 1.4 GB on disk"
-KERNELS_S = 45
+KERNELS_S = 90
 
 EXAMPLES = """\
 examples:
@@ -254,7 +254,7 @@ def pip_install(*what: str, missing: str) -> None:
 
 def warm_up() -> None:
     """Compile the kernels into Numba's cache on disk, so that the first command does not have to."""
-    packages = [name for name in ("xmlmatch", "rewriting") if (ROOT / name / "warm.py").exists()]
+    packages = [name for name in ("xmlmatch", "rewriting", "planner") if (ROOT / name / "warm.py").exists()]
     say(f"compiling kernels, once, about {KERNELS_S} s")
     with ThreadPoolExecutor(2) as pool:
         for done in pool.map(lambda name: run([VENV_PYTHON, "-m", f"{name}.warm"], cwd=ROOT), packages):

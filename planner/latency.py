@@ -337,17 +337,22 @@ def utilization_of(a: Any, s: int, c: int, inputs: Any, at: int) -> int:
 
 def utilization(timing: Timing, problem: Problem, prices: Prices) -> int:
     """Return what a configuration costs per document in all."""
-    how = timing.configuration.how
-    total = int(per_document(prices.sources)[problem.classes[how == How.SOURCE]].sum())
-    total += int(per_document(prices.copies)[problem.classes[how == How.COPY]].sum())
-    return total + _rewriting_total(timing.arrays, timing.sequence)
+    return int(utilizations(timing, problem, prices).sum())
+
+
+def utilizations(timing: Timing, problem: Problem, prices: Prices) -> NDArray[np.int64]:
+    """Return what each subscription costs per document."""
+    how, classes = timing.configuration.how, problem.classes
+    own = np.zeros(len(how), np.int64)
+    _rewriting_costs(timing.arrays, timing.sequence, own)
+    own[how == How.SOURCE] = per_document(prices.sources)[classes[how == How.SOURCE]]
+    own[how == How.COPY] = per_document(prices.copies)[classes[how == How.COPY]]
+    return own
 
 
 @kernel
-def _rewriting_total(arrays: Any, sequence: Any) -> int:
+def _rewriting_costs(arrays: Any, sequence: Any, out: Any) -> None:
     a = pointers(arrays)
-    total = 0
     for s in sequence:
         if a[A_HOW][s] == How.REWRITING:
-            total += utilization_of(a, s, a[A_CANDIDATE][s], a[A_INPUTS], s * a[A_WIDTH])
-    return total
+            out[s] = utilization_of(a, s, a[A_CANDIDATE][s], a[A_INPUTS], s * a[A_WIDTH])

@@ -67,6 +67,8 @@ class Improver:
         self.total = np.zeros(T_FIELDS)
         self.total[T_LATENCY], self.total[T_UTILIZATION] = timing.total(), utilization(timing, problem, prices)
         self._started = time.monotonic()
+        self.price = 0.0
+        """What a byte equivalent of utilization is worth, in seconds: a move must save more than it costs."""
 
     def loga(
         self, budget: int, *, rounds: int = _ROUNDS, enough: Callable[[], bool] = lambda: False
@@ -87,16 +89,14 @@ class Improver:
                 self._retime()
                 improve(
                     self.timing.arrays, self._work, self.timing.sequence, part, self._members, self._limits,
-                    self._site_limits, self._weights, 0.0, budget, self.total,
+                    self._site_limits, self._weights, self.price, budget, self.total,
                 )  # fmt: skip
                 trace.append(self._told())
             self._retime()
             if enough() or before - self.total[T_LATENCY] <= _LEAST_PROGRESS * before:
                 break
 
-    def second_pass(
-        self, budget: int, slope: float, *, enough: Callable[[], bool] = lambda: False
-    ) -> Improvement:
+    def second_pass(self, budget: int, slope: float, *, enough: Callable[[], bool] = lambda: False) -> Improvement:
         """Go on within the budget; ``slope``: what LOGA paid on average, in seconds per byte equivalent.
 
         Sweeps with utilization at a falling price, then rounds as LOGA's; if all that is no better, it is put back.
@@ -106,7 +106,7 @@ class Improver:
         for factor in _PRICES:
             if enough():
                 break
-            self._sweep(factor * slope, budget)
+            self._sweep(max(factor * slope, self.price), budget)
             trace.append(self._told())
         self._rounds(_ROUNDS, budget, enough, trace)
         if self.total[T_LATENCY] < best[T_LATENCY] and self.total[T_UTILIZATION] <= budget:

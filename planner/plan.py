@@ -102,7 +102,9 @@ def plan(
     )
     prices = price(problem.graph, table, problem.statistics, problem.weights)
     clock["candidates"] = time.monotonic()
-    return improve_plan(choose_plan(problem, table, prices, seconds, cancelled, told, clock), seconds, budget, cancelled, told)
+    return improve_plan(
+        choose_plan(problem, table, prices, seconds, cancelled, told, clock), seconds, budget, cancelled, told
+    )
 
 
 def choose_plan(
@@ -136,10 +138,13 @@ def choose_plan(
 
 
 def improve_plan(
-    found: Plan, seconds: float | None, budget: float = BUDGET, cancelled: Callable[[], bool] = lambda: False,
+    found: Plan, seconds: float | None, budget: float = BUDGET, price: float = 0.0, cancelled: Callable[[], bool] = lambda: False,
     told: Callable[[str], None] = lambda _: None,
 ) -> Plan:  # fmt: skip
-    """Lower the latency of a plan: LOGA, then the second pass at the utilization that LOGA ended with."""
+    """Lower the latency of a plan: LOGA, then the second pass at the utilization that LOGA ended with.
+
+    ``price``: alpha / beta of the paper's cost, what a byte equivalent is worth in seconds of latency.
+    """
     told("lowering latency")
     started = time.monotonic()
 
@@ -150,6 +155,7 @@ def improve_plan(
     order = class_order(table)
     timing = Timing.of(problem, table, prices, found.configuration, order=order)
     improver = Improver(problem, prices, found.program, timing)
+    improver.price = price
     before = found.figures["ties"]
     first = improver.loga(int(before.utilization * (1 + budget)), enough=enough)
     found.figures["loga"] = figures_of(problem, table, prices, timing, order)

@@ -226,4 +226,6 @@ def _check(s: Subscription, sites: dict[str, int], seen: set[str]) -> None:
     if s.limit is not None and s.limit < 0:
         raise BadProblem(where, f"its limit is {s.limit}; limits are 0 or more")
     if s.pattern.contradiction:
-        raise BadProblem(where, f"its pattern never matches ({s.pattern.contradiction}), so there is nothing to plan")
+        raise BadProblem(
+            where, f"its pattern never matches ({s.pattern.contradiction}), so there is nothing to plan"
+        )

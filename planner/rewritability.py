@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 _DUPLICATE, _RECEIVER, _FREE = range(3)
 _SHARED_SITES: Final = "several patterns on one machine: what that saves is not part of the optimum"
 _SITE_LIMITS: Final = "limits of machines with several subscriptions to shared patterns: split between them"
-_REGIONS: Final = "regions differ in round-trip time: which equal subscription feeds whom is chosen for latency only"
+_REGIONS: Final = (
+    "regions differ in round-trip time: which equal subscription feeds whom is chosen for latency only"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -123,7 +123,11 @@ def _close(
     for _ in range(_ROUNDS):
         if known.is_closed or clock.is_over():
             break
-        if _FIRST_CORE < len(rates) <= _SHARPENED and _is_near(known) and _sharpen(choices, rates, known, delta, clock):
+        if (
+            _FIRST_CORE < len(rates) <= _SHARPENED
+            and _is_near(known)
+            and _sharpen(choices, rates, known, delta, clock)
+        ):
             rates, prices_bound = reduced_costs(choices, known.prices), known.bound
             steps.append(_told("shadow prices", known, constant, clock))
             if known.is_closed:

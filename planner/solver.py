@@ -53,7 +53,9 @@ class Solution:
     bound: float
 
 
-def solve(model: Model, *, seconds: float, solver: str = "gscip", hint: NDArray[np.int64] | None = None) -> Solution:
+def solve(
+    model: Model, *, seconds: float, solver: str = "gscip", hint: NDArray[np.int64] | None = None
+) -> Solution:
     """Solve a model within a time limit. ``solver``: ``gscip`` or ``highs``; ``hint``: a known solution."""
     mathopt, built = _built(model, whole=True)
     known = mathopt.ModelSolveParameters()

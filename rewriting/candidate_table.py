@@ -71,7 +71,7 @@ class CandidateTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """What a run of queries gave: per query its number and how many candidates; then costs, sizes, members."""
 
     queries: NDArray[np.int64]
@@ -81,13 +81,13 @@ class _Part:
     members: NDArray[np.int32]
     totals: NDArray[np.int64]
 
-    def without(self, queries: set[int]) -> _Part:
+    def without(self, queries: set[int]) -> Part:
         """Leave out the candidates of some queries, which are done otherwise; what was counted stays."""
         left = np.isin(self.queries, np.fromiter(queries, np.int64), invert=True)
         if left.all():
             return self
         owners = np.repeat(left, np.maximum(self.counts, 0))
-        return _Part(
+        return Part(
             self.queries[left], self.counts[left], self.costs[owners], self.sizes[owners],
             self.members[np.repeat(owners, self.sizes)], self.totals,
         )  # fmt: skip
@@ -113,23 +113,32 @@ def find_candidates(
     >>> [views for cost, views in find_candidates(graph).of(2)]
     [(0, 1)]
     """
-    check_options(k, link_bytes)
-    k = min(k, MOST_SETS)
-    if not (1 <= effort.pool <= MOST_POOL - MASK_BITS and 1 <= effort.width <= effort.pool):
-        raise ValueError(f"a batch takes a pool of up to {MOST_POOL - MASK_BITS}, and no wider extensions")
     known = statistics or Statistics()
-    places = _Places.of(graph, known)
-    options = (link_bytes * DOCUMENTS, effort.pool, effort.expansions, effort.width, effort.enough, k)
+    places = Places.of(graph, known, k, effort=effort, link_bytes=link_bytes)
     parts = []
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        for part in pool.map(lambda run_: places.run(run_, options), places.runs()):
+        for part in pool.map(places.run, places.runs()):
             parts.append(part)
             tick(len(part.queries))
+    return finish(graph, parts, k, statistics=known, effort=effort, link_bytes=link_bytes, tick=tick)
+
+
+def finish(
+    graph: EmbeddingGraph,
+    parts: list[Part],
+    k: int,
+    *,
+    statistics: Statistics,
+    effort: Effort = BATCH,
+    link_bytes: int = LINK_BYTES,
+    tick: Callable[[int], None] = lambda _: None,
+) -> CandidateTable:
+    """Put together what the runs of ``Places`` gave, wherever they ran; do here what the compiled part left."""
     slow = {q for part in parts for q in part.queries[part.counts < 0].tolist()}
     slow |= {q for u in graph.large for q in graph.queries_of(u).tolist()} | set(graph.large)
     parts = [part.without(slow) for part in parts]
     for number in sorted(slow):
-        parts.append(_one(graph, number, k, known, effort, link_bytes))
+        parts.append(_one(graph, number, min(k, MOST_SETS), statistics, effort, link_bytes))
         tick(number in graph.large)
     return _joined(parts, int(graph.numbers.max(initial=-1)) + 1)
 
@@ -151,8 +160,8 @@ def unrewritable(patterns: Sequence[Pattern], tick: Callable[[int], None] = lamb
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
-    """What the compiled part reads, in the order of the trie."""
+class Places:
+    """What the compiled part reads, in the order of the trie: arrays only, fit to be sent to other machines."""
 
     trie: Trie
     table: tuple[object, ...]
@@ -162,9 +171,23 @@ class _Places:
     order: NDArray[np.int64]
     signatures: NDArray[np.int64]
     hashes: NDArray[np.int64]
+    options: tuple[int, ...]
 
     @classmethod
-    def of(cls, graph: EmbeddingGraph, statistics: Statistics) -> _Places:
+    def of(
+        cls,
+        graph: EmbeddingGraph,
+        statistics: Statistics,
+        k: int,
+        *,
+        effort: Effort = BATCH,
+        link_bytes: int = LINK_BYTES,
+    ) -> Places:
+        """Lay out a graph for a search with these options."""
+        check_options(k, link_bytes)
+        k = min(k, MOST_SETS)
+        if not (1 <= effort.pool <= MOST_POOL - MASK_BITS and 1 <= effort.width <= effort.pool):
+            raise ValueError(f"a batch takes a pool of up to {MOST_POOL - MASK_BITS}, and no wider extensions")
         trie = graph.trie
         patterns = [graph.pattern(number) for number in trie.slots.tolist()]
         table, sizes = graph.table, statistics.of_all(patterns)
@@ -179,6 +202,7 @@ class _Places:
             graph.feeding_ranks()[trie.slots],
             np.ascontiguousarray(graph.signs[trie.slots, LABEL_SET]),
             np.array([text_hash(pattern) for pattern in patterns], np.int64),
+            (link_bytes * DOCUMENTS, effort.pool, effort.expansions, effort.width, effort.enough, k),
         )
 
     def runs(self) -> list[NDArray[np.int64]]:
@@ -188,20 +212,21 @@ class _Places:
         cuts = np.searchsorted(upto, np.arange(_QUERIES_PER_RUN, len(self.order), _QUERIES_PER_RUN))
         return [run_ for run_ in np.split(ends, np.unique(cuts)) if len(run_)]
 
-    def run(self, ends: NDArray[np.int64], options: tuple[int, ...]) -> _Part:
+    def run(self, ends: NDArray[np.int64]) -> Part:
+        """Find the candidates of the patterns that end at these nodes of the trie."""
         begin = int(self.trie.trie[ends[0], T_VIEWS])
         count = int(self.trie.trie[ends[-1], T_VIEWS_END]) - begin
         totals, counts = np.zeros(TOTALS, np.int64), np.zeros(count, np.int64)
-        most = count * options[-1]
+        most = count * self.options[-1]
         costs, members = np.empty(most, np.int64), np.empty((most, MOST_MEMBERS), np.int32)
         written = run(
             self.trie.trie, self.trie.below, self.table, self.carried, self.changes, self.sizes, self.order,
-            self.signatures, self.hashes, ends, options, scratch(), totals, counts, (costs, members),
+            self.signatures, self.hashes, ends, self.options, scratch(), totals, counts, (costs, members),
         )  # fmt: skip
         used = members[:written]
         inside = used >= 0
         numbers = self.trie.slots.astype(np.int32)[used[inside]]
-        return _Part(
+        return Part(
             self.trie.slots[begin : begin + count],
             counts,
             costs[:written].copy(),
@@ -213,7 +238,7 @@ class _Places:
 
 def _one(
     graph: EmbeddingGraph, number: int, k: int, statistics: Statistics, effort: Effort, link_bytes: int
-) -> _Part:
+) -> Part:
     """Do one pattern the slow way. Edges between small patterns were counted already."""
     query, views = graph.pattern(number), graph.feeders_of(number)
     able = feeders(query, [graph.pattern(u) for u in views.tolist()], statistics)
@@ -225,7 +250,7 @@ def _one(
     totals[EDGES] = len(uncounted)
     totals[GIVEN_UP] = len(np.setdiff1d(uncounted, views))
     members = [graph.number(able[v].view) for c in found for v in c.members]
-    return _Part(
+    return Part(
         np.array([number]),
         np.array([len(found)]),
         np.array([c.cost for c in found], np.int64),
@@ -235,7 +260,7 @@ def _one(
     )
 
 
-def _joined(parts: list[_Part], numbers: int) -> CandidateTable:
+def _joined(parts: list[Part], numbers: int) -> CandidateTable:
     """Put the parts together in the order of the patterns' numbers."""
     counts = np.zeros(numbers + 1, np.int64)
     for part in parts:

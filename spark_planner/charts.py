@@ -21,6 +21,7 @@ _DOTS: Final = 30  # a line with more points than this shows them no longer one 
 _FLAGS: Final = 4  # marks that get a row of their own; further ones share these
 _LETTER: Final = 8.5  # about as wide as a letter gets, on a narrow page
 _LEAST: Final = 0.6  # where a logarithmic axis of counts begins, so that a count of 1 is seen
+_FEWEST_PLACES: Final = 6  # an axis of whole numbers is at least so long, or one bar would fill it
 
 # XML 1.0, sec. 2.2: no other character may stand in a document, not even escaped.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -116,6 +117,11 @@ def linear_axis(
     digits = max(0, -math.floor(math.log10(step)))
     ticks = tuple((n * step, f"{n * step:,.{digits}f}{unit}") for n in range(first, last + 1))
     return Axis(label, low, high, ticks)
+
+
+def whole_axis(label: str, first: float, last: float) -> Axis:
+    """Return an axis on which each whole number stands in the middle of its bar."""
+    return linear_axis(label, first - 0.5, max(last, first + _FEWEST_PLACES - 1) + 0.5, most=10, whole=True)
 
 
 def log_axis(label: str, highest: float) -> Axis:

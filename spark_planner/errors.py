@@ -1,4 +1,4 @@
-"""What can be missing before Spark runs."""
+"""What can be missing before Spark runs, and what can be wrong with what it is given."""
 
 from spark_planner.java import JAVA_MISSING
 
@@ -19,3 +19,14 @@ class PySparkMissing(SparkPlannerError):
 
     def __init__(self) -> None:
         super().__init__("PySpark is not installed; get it with: pip install 'distributary[planner]'")
+
+
+class BadInput(SparkPlannerError):
+    """A file to plan from is wrong: ``where`` names the file and row, ``why`` what is wrong with it."""
+
+    def __init__(self, where: str, why: str, more: int = 0) -> None:
+        others = f" (and {more:,} more rows are wrong)" if more else ""
+        super().__init__(f"{where}: {why}{others}")
+        self.where = where
+        self.why = why
+        self.more = more

@@ -565,6 +565,8 @@ def test_a_lower_tier_comes_later_whatever_its_number():
     assert faults(HAND, problem=problem) == [
         "subscription both feeds subscription far, its equal, but comes after it"
     ]
+    # Within a tier, the number decides and not the limit.
+    assert faults(HAND, problem=hand_problem(limits=(2, 2, 4, 1, 7, 1))) == []
 
 
 def test_a_local_feed_follows_the_order_too():
