@@ -1,8 +1,9 @@
 """What a subscription falls back to: its next-best rewritings, on other machines than its first choice.
 
-Of the cheapest that share no machine with the first choice, three are kept, starting at a place that is spread over
-subscriptions by hash: so the consumers of a machine that fails do not all turn to the same one. Which member of a
-class is asked is spread likewise. The source comes last, and need not be listed.
+Of the cheapest that share no machine with the first choice, up to three are kept, starting at a place that is spread
+over subscriptions by hash: so the consumers of a machine that fails do not all turn to the same one. Which member of a
+class is asked is spread likewise. Where there are fewer, others follow that do without one of the first choice's
+machines each. The source comes last, and need not be listed.
 """
 
 from __future__ import annotations
@@ -90,19 +91,48 @@ def _find(
         for c in range(first[q], first[q + 1]):
             if found == _LOOKED_AT:
                 break
-            able = c != chosen[s]
-            trial[found, :] = -1
-            for j in range(member_first[c + 1] - member_first[c]):
-                if able:
-                    trial[found, j] = _member(
-                        s, members[member_first[c] + j], sites, order, class_first, avoid, used
-                    )  # fmt: skip
-                    able = trial[found, j] >= 0
-            if able:
+            if c != chosen[s] and _realise(
+                s, c, sites, member_first, members, order, class_first, avoid, used, trial[found]
+            ):
                 good[found] = c
                 found += 1
         start = _mixed(s, q) % found if found > 0 else 0
-        for i in range(min(found, candidate.shape[1])):
+        kept = min(found, candidate.shape[1])
+        for i in range(kept):
             at = (start + i) % found
             candidate[s, i] = good[at]
             out[s, i, :] = trial[at]
+        for k in range(used):
+            if kept == candidate.shape[1]:
+                break
+            avoid[0], avoid[k] = avoid[k], avoid[0]
+            for c in range(first[q], first[q + 1]):
+                if c != chosen[s] and not _is_in(candidate[s], kept, c) and _realise(
+                    s, c, sites, member_first, members, order, class_first, avoid, 1, trial[0]
+                ):  # fmt: skip
+                    candidate[s, kept] = c
+                    out[s, kept, :] = trial[0]
+                    kept += 1
+                    break
+
+
+@kernel
+def _is_in(numbers: Any, count: int, number: int) -> bool:
+    for i in range(count):
+        if numbers[i] == number:
+            return True
+    return False
+
+
+@kernel
+def _realise(
+    s: int, c: int, sites: Any, member_first: Any, members: Any, order: Any, class_first: Any, avoid: Any, used: int,
+    out: Any,
+) -> bool:  # fmt: skip
+    """Choose inputs for a candidate that avoid some machines; False if a view has no such member."""
+    out[:] = -1
+    for j in range(member_first[c + 1] - member_first[c]):
+        out[j] = _member(s, members[member_first[c] + j], sites, order, class_first, avoid, used)
+        if out[j] < 0:
+            return False
+    return True

@@ -102,9 +102,8 @@ def plan(
     )
     prices = price(problem.graph, table, problem.statistics, problem.weights)
     clock["candidates"] = time.monotonic()
-    return improve_plan(
-        choose_plan(problem, table, prices, seconds, cancelled, told, clock), seconds, budget, cancelled, told
-    )
+    chosen = choose_plan(problem, table, prices, seconds, cancelled, told, clock)
+    return improve_plan(chosen, seconds, budget, cancelled=cancelled, told=told)
 
 
 def choose_plan(

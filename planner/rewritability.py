@@ -203,7 +203,7 @@ def _choices(
 
 def _uses(table: CandidateTable, candidate: NDArray[np.int64], source: int) -> tuple[Any, Any]:
     """List, column by column, the rows it uses: those of its views' classes, or the source's."""
-    sizes = np.where(candidate >= 0, np.diff(table.member_first)[np.maximum(candidate, 0)], 1)
+    sizes = np.where(candidate >= 0, np.append(np.diff(table.member_first), 0)[np.maximum(candidate, 0)], 1)
     owner = np.repeat(np.arange(len(candidate)), sizes)
     upto = np.cumsum(sizes) - sizes
     start = np.where(candidate >= 0, table.member_first[np.maximum(candidate, 0)], 0)

@@ -74,21 +74,22 @@ def select(
         {"step": "reduction", "columns": len(reduced.columns), "groups": reduced.choices.groups}
     ]
     known = relax(reduced.choices, enough=clock.is_over)
+    if known.taken is not None and choices.violations(reduced.whole(known.taken)):
+        known.taken, known.total = None, None  # what has no choice is already too much
     steps.append(_told("prices", known, reduced.constant, clock))
-    reason = "" if known.total is not None else _find_any(reduced.choices, known, clock)
+    any_, reason = None, ""
+    if known.total is None:
+        any_, reason = _find_any(choices, clock)
+        if any_ is not None:
+            known.total = choices.total(any_) - reduced.constant
     outcome = Outcome.INFEASIBLE if reason else _close(reduced.choices, known, clock, steps, reduced.constant)
+    taken = any_ if known.taken is None else reduced.whole(known.taken)
     prices = np.zeros(len(choices.capacity))
     prices[reduced.rows] = known.prices
-    found = known.taken is not None and not reason
-    return Selection(
-        outcome,
-        reduced.whole(known.taken) if found and known.taken is not None else None,
-        known.total + reduced.constant if found and known.total is not None else None,
-        known.bound + reduced.constant,
-        prices,
-        reason,
-        steps,
-    )
+    total = None if taken is None else choices.total(taken)
+    if outcome is Outcome.INFEASIBLE and not reason:
+        reason = NO_CHOICE
+    return Selection(outcome, taken, total, known.bound + reduced.constant, prices, reason, steps)
 
 
 @dataclass(slots=True)
@@ -262,34 +263,32 @@ def _model(choices: Choices) -> tuple[Model, NDArray[np.int64]]:
     return model, np.flatnonzero(limited[groups:])
 
 
-def _find_any(choices: Choices, known: Relaxed, clock: _Clock) -> str:
+def _find_any(choices: Choices, clock: _Clock) -> tuple[NDArray[np.int64] | None, str]:
     """No choice within the capacities was found on the way: ask how few feeds the source can do with.
 
-    Returns why there is no choice, if that is proven; may leave one in ``known``.
+    Returns a choice, if that finds one, and why there is none, if that is proven.
     """
     counting, order = _counting(choices)
     relaxed = relax(counting, enough=clock.is_over)
     if not relaxed.is_closed and not clock.is_over():
         reduced = reduce_choices(counting)
-        inner = Relaxed(relaxed.prices[reduced.rows], relaxed.bound - reduced.constant)
         if len(reduced.columns):
             solution = solve(_model(reduced.choices)[0], seconds=clock.left())
             if solution.outcome is Outcome.INFEASIBLE:
-                return NO_CHOICE
-            if solution.values is not None:
+                return None, NO_CHOICE
+            if solution.values is not None and counting.violations(reduced.whole(solution.values)) == 0:
                 relaxed.offer(counting, reduced.whole(solution.values))
             if solution.outcome is Outcome.OPTIMAL and relaxed.total is not None:
                 relaxed.bound = relaxed.total
-        del inner
     limit = int(choices.capacity[choices.source])
     least = int(np.ceil(relaxed.bound - 1e-6))
     if least > limit:
-        return f"the source must feed at least {least:,}; its limit is {limit:,}"
+        return None, f"the source must feed at least {least:,}; its limit is {limit:,}"
     if relaxed.taken is not None and relaxed.total is not None and relaxed.total <= limit:
         taken = np.zeros_like(relaxed.taken)
         taken[order] = relaxed.taken
-        known.offer(choices, taken)
-    return ""
+        return taken, ""
+    return None, ""
 
 
 def _counting(choices: Choices) -> tuple[Choices, NDArray[np.int64]]:

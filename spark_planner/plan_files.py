@@ -162,7 +162,7 @@ def plan_table(found: Plan) -> pa.Table:
     timing = Timing.of(problem, found.table, found.prices, chosen)
     names, sites = pa.array(problem.names), pa.array(problem.network.names).take(pa.array(problem.sites))
     texts = {number: problem.graph.pattern(number).text for number in problem.graph.numbers.tolist()}
-    plans = np.where(chosen.how == How.REWRITING, found.prices.plans[np.maximum(chosen.candidate, 0)], 0)
+    plans = np.where(chosen.how == How.REWRITING, np.append(found.prices.plans, 0)[chosen.candidate], 0)
     kind = np.where(plans >= JOIN, "join", np.where(plans > 0, "reduce", "filter"))
     rewritten = chosen.how == How.REWRITING
     return pa.table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.arguments import (
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
     from xmlmatch import Pattern, PatternNode
 
-SUMMARY: Final = "Explain how a pattern is understood, and how it can be computed from others."
+SUMMARY: Final = "Explain how a pattern is understood, how it can be computed from others, how a plan feeds it."
 _EPILOG: Final = """\
 examples:
   distributary explain pattern "//item[topic='ACME'][author{val}]/headline{cont}"
   distributary explain pattern @pattern.txt --json
   echo '//p:item[@id]/p:name' | distributary explain pattern - --ns p=urn:shop
   distributary explain rewriting "//item[author]/headline{val}" --views views.txt
+  distributary explain plan plan/ s17
 """
 _MOST_WAYS: Final = 1000
 _REWRITING_EPILOG: Final = """\
@@ -40,6 +42,14 @@ examples:
   distributary explain rewriting "//item[author]/headline{val}" --views views.txt
   distributary explain rewriting @pattern.txt --views views.txt --documents a.xml b.xml
   distributary explain rewriting "//item/@id" --views views.txt --most 1 --json
+"""
+
+_PLAN_EPILOG: Final = """\
+Node numbers are those that 'distributary explain pattern' shows. Utilization is in byte equivalents per document.
+
+examples:
+  distributary explain plan plan/ s17
+  distributary explain plan plan/ s17 --json
 """
 
 
@@ -74,6 +84,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     rewriting.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     add_namespaces(rewriting)
     rewriting.set_defaults(run=_explain_rewriting)
+    plan = kinds.add_parser(
+        "plan",
+        help="say how a subscription is fed in a plan",
+        description="Say how a plan feeds a subscription, and what that falls back to, with costs.",
+        epilog=_PLAN_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    plan.add_argument("folder", type=Path, metavar="DIR", help="what 'distributary plan' wrote")
+    plan.add_argument("subscription", metavar="SUBSCRIPTION", help="its name")
+    plan.add_argument("--json", action="store_true", help="print the plan's row as one JSON object")
+    plan.set_defaults(run=_explain_plan)
 
 
 def _positive(text: str) -> int:
@@ -92,6 +113,18 @@ def _explain_pattern(arguments: argparse.Namespace) -> int:
         print(line)
     print(f"canonical: {visible(str(pattern))}")
     print(f"columns:   {', '.join(pattern.columns)}")
+    return 0
+
+
+def _explain_plan(arguments: argparse.Namespace) -> int:
+    from peer.plan_report import read_row, told
+
+    row = read_row(arguments.folder, arguments.subscription)
+    if arguments.json:
+        emit(row)
+        return 0
+    for line in told(row):
+        print(line)
     return 0
 
 

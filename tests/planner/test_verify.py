@@ -121,7 +121,7 @@ def random_case(rng, most=16):
     statistics = random_statistics(rng, patterns)
     regions = ("", "far")
     sites = [
-        Site(f"h{i}", rng.choice((None, 3, 6)), rng.choice(regions), rng.choice((1e5, 1e7)))
+        Site(f"h{i}", rng.choice((None, 1, 3, 6)), rng.choice(regions), rng.choice((1e5, 1e7)))
         for i in range(rng.randint(2, 7))
     ]
     network = Network.of(sites, {("", "far"): 0.3, ("far", "far"): 0.1}, {"far": 0.2})
@@ -325,6 +325,24 @@ def test_the_cheapest_plan_is_the_cheapest_of_all_configurations_that_are_accept
         outcomes[min(len(totals), 2)] += 1
     assert outcomes[0] > 5  # no plan at all
     assert outcomes[2] > 20  # several that differ in price
+
+
+def test_the_cheapest_plan_of_equal_subscriptions_is_a_chain_as_far_as_limits_go():
+    def cheapest(limits, site_limit=None, source_feeds=None):
+        sites = [Site("h0", site_limit), Site("h1"), Site("h2")]
+        subscriptions = [Subscription(f"s{i}", WHOLE, f"h{i}", limit) for i, limit in enumerate(limits)]
+        problem = Problem.of(subscriptions, sites, source_feeds=source_feeds)
+        return cheapest_plan(problem, table_of([[]]), price(problem.graph, table_of([[]])))
+
+    prices = price(hand_problem().graph, HAND_TABLE)
+    source, copy = (-(-int(cost[0]) // 1000) for cost in (prices.sources, prices.copies))
+    assert cheapest((1, 1, 0)) == source + 2 * copy
+    assert cheapest((1, 1, 0), source_feeds=2) == source + 2 * copy
+    assert cheapest((1, 1, 0), source_feeds=1) is None
+    assert cheapest((2, 0, 0), source_feeds=2) == source + 2 * copy
+    assert cheapest((1, 0, 0)) == 2 * source + copy
+    assert cheapest((2, 0, 0), site_limit=1) == 2 * source + copy
+    assert cheapest((2, 0, 0), site_limit=0) == 3 * source
 
 
 def changed(rng, problem, table, configuration):
@@ -833,6 +851,18 @@ def test_each_loss_starts_from_the_whole_configuration():
     for given, wanted in ((4, []), (3, [("x0", 1), ("y0", 1)])):
         problem = Problem.of(subscriptions, source_feeds=given)
         assert verify(problem, table_of([[], []]), configuration_of(*feeds)).unabsorbed == wanted
+
+
+def test_a_takeover_is_undone_before_the_next_loss():
+    # The one feed of whole is enough for either copy, whichever original is lost.
+    patterns = [WHOLE, *(Pattern.parse(text) for text in ("//a{val}", "//a{val}", "//a{id}", "//a{id}"))]
+    problem = Problem.of(
+        [Subscription(f"s{i}", pattern, f"h{i}", 1) for i, pattern in enumerate(patterns)], source_feeds=2
+    )
+    source = (How.SOURCE, -1, ())
+    configuration = configuration_of(source, source, (How.COPY, -1, (1,)), source, (How.COPY, -1, (3,)))
+    assert verify(problem, table_of([[], [[0]], [[0]]]), configuration).unabsorbed == []
+    assert verify(problem, table_of([[], [], []]), configuration).unabsorbed == [("h1", 1), ("h3", 1)]
 
 
 # --- the rest ----------------------------------------------------------------------------------------------
