@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,6 +48,9 @@ bench-calibration: setup ## compare generated documents with real XMark ones, wh
 
 bench-rewriting: setup ## find who can feed whom among 10,000 and 100,000 subscriptions (MOST=1000000: more)
 	@$(PYTHON) -m benchmarks.rewriting --most $(or $(MOST),100000)
+
+bench-planner: java ## plan 10,000 and 100,000 subscriptions at four limits (MOST=1000000: more)
+	@$(PYTHON) -m benchmarks.planner --most $(or $(MOST),100000)
 
 clean: ## remove .venv and everything else that was made here
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

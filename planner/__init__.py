@@ -1,8 +1,8 @@
 """Who feeds whom: choosing the network with the least total load within every machine's capacity.
 
-Layers, bottom up: ``problem`` (subscriptions, sites, limits) and ``configuration``; ``choices`` (the integer program
-as arrays), ``reduction``, ``repair``, ``lagrangian``, ``solver`` (the only module that imports OR-Tools) and
-``selection`` (proven optimality); ``rewritability`` (from a problem to its program, from a choice to a
+Layers, bottom up: ``problem`` (subscriptions, sites, limits) and ``configuration``; ``choices`` (the integer
+program as arrays), ``reduction``, ``repair``, ``lagrangian``, ``solver`` (the only module that imports OR-Tools)
+and ``selection`` (proven optimality); ``rewritability`` (from a problem to its program, from a choice to a
 configuration); ``latency``, ``latency_bound``, ``moves`` and ``loga`` (lower latency); ``plan`` runs it all.
 ``incremental`` keeps a configuration up to date between plans, ``verify`` checks one and shares no code with the
 rest. Start reading at ``problem``, ``choices`` and ``plan``; docs/planning.md tells the whole.

@@ -1,7 +1,8 @@
 """What a subscription falls back to: its next-best rewritings, on other machines than its first choice.
 
-Of the cheapest that share no machine with the first choice, up to three are kept, starting at a place that is spread
-over subscriptions by hash: so the consumers of a machine that fails do not all turn to the same one. Which member of a
+Of the cheapest that share no machine with the first choice, up to three are kept, starting at a place that is
+spread over subscriptions by hash: so the consumers of a machine that fails do not all turn to the same one.
+Which member of a
 class is asked is spread likewise. Where there are fewer, others follow that do without one of the first choice's
 machines each. The source comes last, and need not be listed.
 """
@@ -44,8 +45,8 @@ def find_alternatives(
         np.full((count, ALTERNATIVES), -1, np.int64), np.full((count, ALTERNATIVES, width), -1, np.int32)
     )
     _find(
-        problem.classes, problem.sites, configuration.candidate, configuration.inputs, table.first, table.member_first,
-        table.members, program.order, program.class_first, found.candidate, found.inputs,
+        problem.classes, problem.sites, configuration.candidate, configuration.inputs, table.first,
+        table.member_first, table.members, program.order, program.class_first, found.candidate, found.inputs,
     )  # fmt: skip
     return found
 
@@ -60,7 +61,8 @@ def _mixed(a: int, b: int) -> int:
 
 @kernel
 def _member(s: int, u: int, sites: Any, order: Any, class_first: Any, avoid: Any, used: int) -> int:
-    """Choose a member of a class that is on none of the machines to avoid, nor on the subscription's; -1 if none."""
+    """Choose a member of a class that is on none of the machines to avoid, nor on the subscription's; -1 if
+    none."""
     size = class_first[u + 1] - class_first[u]
     start = _mixed(s, u) % size
     for i in range(min(size, 8)):
@@ -126,8 +128,8 @@ def _is_in(numbers: Any, count: int, number: int) -> bool:
 
 @kernel
 def _realise(
-    s: int, c: int, sites: Any, member_first: Any, members: Any, order: Any, class_first: Any, avoid: Any, used: int,
-    out: Any,
+    s: int, c: int, sites: Any, member_first: Any, members: Any, order: Any, class_first: Any, avoid: Any, used:
+    int, out: Any,
 ) -> bool:  # fmt: skip
     """Choose inputs for a candidate that avoid some machines; False if a view has no such member."""
     out[:] = -1

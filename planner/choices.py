@@ -1,9 +1,9 @@
 """The integer program of the Delta paper (Table 1), as arrays: one choice per group, within capacities.
 
-A *group* is a set of equal subscriptions that need a feed on ``need`` machines; ``fed`` of them, from ``least`` up,
-are fed from outside by one of the group's *columns* (a rewriting, or the source), the others by each other, each at
-the cost ``inner``. A column uses feeds of *rows*: a row per group, then rows of sites, then the source's, the last.
-A group that feeds itself less has more to give: its row holds ``capacity + fed``.
+A *group* is a set of equal subscriptions that need a feed on ``need`` machines; ``fed`` of them, from ``least``
+up, are fed from outside by one of the group's *columns* (a rewriting, or the source), the others by each other,
+each at the cost ``inner``. A column uses feeds of *rows*: a row per group, then rows of sites, then the
+source's, the last. A group that feeds itself less has more to give: its row holds ``capacity + fed``.
 
     minimize   sum cost[c] y[c]  +  sum inner[g] (need[g] - fed[g])
     where      fed[g] = sum of y[c] over the columns of g,   least[g] <= fed[g] <= need[g],   y integer,

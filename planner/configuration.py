@@ -1,7 +1,7 @@
 """Who feeds whom: a configuration, as arrays, and what it says of one subscription.
 
-By subscription: how it is fed (``how``), by which subscriptions (``inputs``, -1 where none), and for a rewriting its
-number in the candidate table. Inputs stand in the order of the candidate's views.
+By subscription: how it is fed (``how``), by which subscriptions (``inputs``, -1 where none), and for a rewriting
+its number in the candidate table. Inputs stand in the order of the candidate's views.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class How(IntEnum):
-    """How a subscription is fed. ``REWRITING``: computed from others. ``COPY``: by one equal to it. ``LOCAL``: by an
-    equal one on its own machine. ``PENDING``: not at all, for want of capacity."""
+    """How a subscription is fed. ``REWRITING``: computed from others. ``COPY``: by one equal to it. ``LOCAL``:
+    by an equal one on its own machine. ``PENDING``: not at all, for want of capacity."""
 
     REWRITING = 0
     SOURCE = 1
@@ -45,4 +45,5 @@ class Configuration:
     def inputs_of(self, subscription: int) -> list[int]:
         """List the subscriptions that feed this one."""
         row = self.inputs[subscription]
-        return row[row >= 0].tolist()
+        found: list[int] = row[row >= 0].tolist()
+        return found

@@ -1,9 +1,10 @@
 """Lagrangian bounds: capacities become prices, every group chooses alone, and the sum is a proven lower bound.
 
 For prices p >= 0 of the rows, the program without its capacities costs, per group, its cheapest column with the
-prices of what that uses; less, for what a row holds, its price. However the prices came about, the result is never
-above the optimum. They are found by coordinate ascent (a row's best price, the others given, is the regret of its
-(capacity + 1)-th most eager consumer) and steps along averaged slopes. On the way, ``repair`` turns prices into choices.
+prices of what that uses; less, for what a row holds, its price. However the prices came about, the result is
+never above the optimum. They are found by coordinate ascent (a row's best price, the others given, is the regret
+of its (capacity + 1)-th most eager consumer) and steps along averaged slopes. On the way, ``repair`` turns
+prices into choices.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
     lat(q) = max over inputs u of (lat(u) + transfer(u, q)) + handling(q)
 
-Transfer is half a round trip and the bytes over the sender's uplink, which its subscriptions share equally and each
-of them shares among its feeds. Handling is a constant and a little per node. A document is published at 0; the
-source sends over one uplink to all it feeds. Where inputs are joined at the machine of one of them, the others' bytes
-go there first. The paper's own recurrence is the same with nothing shared.
+Transfer is half a round trip and the bytes over the sender's uplink, which its subscriptions share equally and
+each of them shares among its feeds. Handling is a constant and a little per node. A document is published at 0;
+the source sends over one uplink to all it feeds. Where inputs are joined at the machine of one of them, the
+others' bytes go there first. The paper's own recurrence is the same with nothing shared.
 
-``Timing`` holds a configuration with its latencies. While it is being changed, latencies
-follow numbers of feeds (``A_RATED``) and each other only where they change by enough to matter; ``retime`` makes them exact. Who is fed by whom can be changed one subscription at a time;
-what follows is recomputed from there on, in an order in which feeders come before those they feed.
+``Timing`` holds a configuration with its latencies. While it is being changed, latencies follow numbers of feeds
+(``A_RATED``) and each other only where they change by enough to matter; ``retime`` makes them exact. Who is fed
+by whom can be changed one subscription at a time; what follows is recomputed from there on, in an order in which
+feeders come before those they feed.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ NODE_S: Final = 1e-6
 _PER_DOCUMENT: Final = 1e-3
 
 # What compiled code gets: arrays by name.
-(A_HOW, A_CANDIDATE, A_INPUTS, A_FEEDS, A_LATENCY, A_HEAD, A_NEXT, A_BEFORE, A_CLASS, A_SITE, A_REGION, A_RTT, A_SHARE,
- A_FROM_SOURCE, A_FIRST, A_MEMBER_FIRST, A_MEMBERS, A_PLANS, A_NODES, A_LINK_BYTES, A_RESULT_BYTES, A_RESULT_NODES,
+(A_HOW, A_CANDIDATE, A_INPUTS, A_FEEDS, A_LATENCY, A_HEAD, A_NEXT, A_BEFORE, A_CLASS, A_SITE, A_REGION, A_RTT,
+ A_SHARE, A_FROM_SOURCE, A_FIRST, A_MEMBER_FIRST, A_MEMBERS, A_PLANS, A_NODES, A_LINK_BYTES, A_RESULT_BYTES, A_RESULT_NODES,
  A_COSTS, A_COPIES, A_SAVED, A_PLACE, A_SITE_FEEDS, A_RATED, A_WIDTH, A_REGIONS, A_FIELDS) = range(31)  # fmt: skip
 
 
@@ -84,9 +85,10 @@ def _class_order(first: Any, member_first: Any, members: Any, places: Any) -> in
 
 @kernel
 def pointers(arrays: Any) -> Any:
-    """Turn the arrays into plain pointers, and two widths: arrays that are handed over would be counted each time."""
-    (how, candidate, inputs, feeds, latency, head, after, before, class_, site, region, rtt, share, from_source_, first,
-     member_first, members, plans, nodes, link_bytes, result_bytes, result_nodes, costs, copies, saved, place,
+    """Turn the arrays into plain pointers, and two widths: arrays that are handed over would be counted each
+    time."""
+    (how, candidate, inputs, feeds, latency, head, after, before, class_, site, region, rtt, share, from_source_,
+     first, member_first, members, plans, nodes, link_bytes, result_bytes, result_nodes, costs, copies, saved, place,
      site_feeds, rated) = arrays  # fmt: skip
     return (
         bytes_at(how.ctypes.data), int64_at(candidate.ctypes.data), int32_at(inputs.ctypes.data),
@@ -176,7 +178,8 @@ def from_source(
 
 @kernel
 def target_site(a: Any, s: int, j: int) -> int:
-    """Where the j-th input of a subscription sends: to its machine, or to that of the input where all are joined."""
+    """Where the j-th input of a subscription sends: to its machine, or to that of the input where all are
+    joined."""
     plan = a[A_PLANS][a[A_CANDIDATE][s]] if a[A_HOW][s] == How.REWRITING else 0
     if plan >= JOIN and plan - JOIN != j:
         return int(a[A_SITE][a[A_INPUTS][s * a[A_WIDTH] + plan - JOIN]])
@@ -217,7 +220,8 @@ def arrival(a: Any, s: int) -> float:
 
 @kernel
 def computed(a: Any, s: int, c: int, inputs: Any, at: int, more: int) -> float:
-    """Latency of a subscription if computed by a candidate from the inputs at a place, with ``more`` feeds each."""
+    """Latency of a subscription if computed by a candidate from the inputs at a place, with ``more`` feeds
+    each."""
     latency, feeds, site, region = a[A_LATENCY], a[A_RATED], a[A_SITE], a[A_REGION]
     start = a[A_MEMBER_FIRST][c]
     count = a[A_MEMBER_FIRST][c + 1] - start

@@ -1,8 +1,9 @@
-"""A lower bound on all latencies together, whatever rewritings are chosen, for the subscriptions the source feeds now.
+"""A lower bound on all latencies together, whatever rewritings are chosen, for the subscriptions the source
+feeds now.
 
-Nobody can have its inputs sooner than these can be had at all, and no transfer is quicker than over an uplink that
-serves nobody else. So each class's soonest latency follows from those of the classes that may feed it, in one pass;
-limits are ignored, which keeps it a bound.
+Nobody can have its inputs sooner than these can be had at all, and no transfer is quicker than over an uplink
+that serves nobody else. So each class's soonest latency follows from those of the classes that may feed it, in
+one pass; limits are ignored, which keeps it a bound.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def latency_bound(problem: Problem, table: CandidateTable, prices: Prices, timin
     order = np.argsort(class_order(table))
     copied = np.full(len(soonest), np.inf)
     _bound(
-        order, table.first, table.member_first, table.members, prices.plans, prices.nodes, prices.link_bytes, hop, rate,
-        shared, soonest, copied,
+        order, table.first, table.member_first, table.members, prices.plans, prices.nodes, prices.link_bytes,
+        hop, rate, shared, soonest, copied,
     )  # fmt: skip
     return _sum(problem, prices, how, timing, soonest, copied, (hop, rate, shared))
 

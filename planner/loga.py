@@ -1,9 +1,9 @@
 """LOGA (Algorithm 2 of the Delta paper) and a second pass that goes further at the same utilization.
 
-LOGA visits the rewritings in the order of their impact (latency times how many hang on it) and replaces each by the
-alternative with which all latencies together are least, within 1.5 times the plan limits and a budget of utilization;
-nobody is moved to the source. It repeats that until nothing changes. The second pass prices utilization: it also takes
-back what LOGA bought dearly, and spends it where a byte buys more time.
+LOGA visits the rewritings in the order of their impact (latency times how many hang on it) and replaces each by
+the alternative with which all latencies together are least, within 1.5 times the plan limits and a budget of
+utilization; nobody is moved to the source. It repeats that until nothing changes. The second pass prices
+utilization: it also takes back what LOGA bought dearly, and spends it where a byte buys more time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from planner.choices import UNBOUNDED
 from planner.latency import Timing, relink, retime, utilization
 from planner.moves import T_FIELDS, T_LATENCY, T_MADE, T_UTILIZATION, improve, sweep, weigh, work_area
-from planner.problem import UNBOUNDED, improvement_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,8 @@ _PRICES: Final = (1.0, 0.3, 0.1, 0.03)
 
 @dataclass(slots=True)
 class Improvement:
-    """What came of a pass: total latency and utilization, moves made, and the trace (seconds, latency, utilization)."""
+    """What came of a pass: total latency and utilization, moves made, and the trace (seconds, latency,
+    utilization)."""
 
     latency: float
     utilization: int
@@ -46,7 +47,7 @@ class Improvement:
 
 def improvement_limits(limits: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the limits that hold while latency is improved."""
-    return np.where(limits >= UNBOUNDED, UNBOUNDED, improvement_limit(np.minimum(limits, UNBOUNDED)))
+    return np.where(limits >= UNBOUNDED, UNBOUNDED, np.minimum(limits, UNBOUNDED) * 3 // 2)
 
 
 class Improver:
@@ -99,7 +100,8 @@ class Improver:
     def second_pass(self, budget: int, slope: float, *, enough: Callable[[], bool] = lambda: False) -> Improvement:
         """Go on within the budget; ``slope``: what LOGA paid on average, in seconds per byte equivalent.
 
-        Sweeps with utilization at a falling price, then rounds as LOGA's; if all that is no better, it is put back.
+        Sweeps with utilization at a falling price, then rounds as LOGA's; if all that is no better, it is put
+        back.
         """
         made, trace = self.total[T_MADE], [self._told()]
         best, kept = self.total.copy(), self.timing.configuration.copy()

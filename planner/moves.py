@@ -1,9 +1,9 @@
 """Moves: feeding one subscription otherwise, and what that does to everybody's latency.
 
-A move is judged twice. First by an estimate: the subscription's own gain times how many hang on it (*weight*: those
-whose latest input comes, directly or not, from it), and what one feed more or less does to the others that its new
-and old feeders feed (*crowding*). The best by that is made, latencies are recomputed from there on, and if the sum has
-not fallen after all, everything is put back.
+A move is judged twice. First by an estimate: the subscription's own gain times how many hang on it (*weight*:
+those whose latest input comes, directly or not, from it), and what one feed more or less does to the others that
+its new and old feeders feed (*crowding*). The best by that is made, latencies are recomputed from there on, and
+if the sum has not fallen after all, everything is put back.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _RATED: Final = 4
 """Latencies take notice of a number of feeds that has changed by more than this share of it, or by this many."""
 _NOTICED_S: Final = 1e-5
 
-# A work area: heap of places, which are in it, a log of latencies to put back, inputs of the best and of one tried.
+# A work area: heap of places, which are in it, a log of latencies to put back, inputs of the best and one tried.
 W_HEAP, W_QUEUED, W_LOGGED, W_LOG, W_BEST, W_TRY, W_OLD, W_FIELDS = range(8)
 # What changes along the way: the total latency, the total utilization, moves made, moves put back.
 T_LATENCY, T_UTILIZATION, T_MADE, T_UNDONE, T_FIELDS = range(5)
@@ -369,7 +369,8 @@ def improve(
     arrays: Any, work: Any, order: Any, visits: Any, class_members: Any, own_limits: Any, machine_limits: Any,
     own_weights: Any, price: float, budget: int, totals: Any,
 ) -> None:  # fmt: skip
-    """Visit subscriptions and make the best move of each, if there is one that lowers latency + price * utilization.
+    """Visit subscriptions and make the best move of each, if there is one that lowers latency + price *
+    utilization.
 
     Utilization never exceeds the budget, feeds never their limits, and nobody is moved to the source.
     """
@@ -381,7 +382,7 @@ def improve(
     for s in visits:
         if a[A_HOW][s] != How.REWRITING and a[A_HOW][s] != How.COPY:
             continue
-        room = budget - np.int64(total[T_UTILIZATION])
+        room = budget - int(total[T_UTILIZATION])
         found, asked = _best_move(a, w, s, members, limits, site_limits, weights, price, room)
         if found == -1:
             continue
@@ -423,7 +424,8 @@ def sweep(
 ) -> None:  # fmt: skip
     """Visit everybody after all its feeders, and make the best move by the estimate alone.
 
-    Who comes later sees what was changed before it, so latencies are nearly exact all along without being followed up.
+    Who comes later sees what was changed before it, so latencies are nearly exact all along without being
+    followed up.
     """
     a, w, sequence, members, limits, site_limits, weights, total = _all_pointers(
         arrays, work, order, class_members, own_limits, machine_limits, own_weights, totals
@@ -434,7 +436,7 @@ def sweep(
         a[A_LATENCY][s] = arrival(a, s)
         if a[A_HOW][s] != How.REWRITING and a[A_HOW][s] != How.COPY:
             continue
-        room = budget - np.int64(total[T_UTILIZATION])
+        room = budget - int(total[T_UTILIZATION])
         found, asked = _best_move(a, w, s, members, limits, site_limits, weights, price, room)
         if found == -1:
             continue

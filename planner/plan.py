@@ -38,7 +38,8 @@ BUDGET: Final = 0.07
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a configuration comes to: total utilization; total latency, ours and the paper's; subscriptions by level."""
+    """What a configuration comes to: total utilization; total latency, ours and the paper's; subscriptions by
+    level."""
 
     utilization: int
     latency: float
@@ -48,8 +49,9 @@ class Figures:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A plan and what is known of it. ``chosen`` is the configuration of least utilization, ``configuration`` the final
-    one. ``figures``: by stage: ``ilp`` as the solver left it, ``ties`` broken by latency, ``loga``, ``best``. ``latency_bound``: proven, for the same source feeds."""
+    """A plan and what is known of it. ``chosen`` is the configuration of least utilization, ``configuration``
+    the final one. ``figures``: by stage: ``ilp`` as the solver left it, ``ties`` broken by latency, ``loga``,
+    ``best``. ``latency_bound``: proven, for the same source feeds."""
 
     problem: Problem
     table: CandidateTable
@@ -137,8 +139,8 @@ def choose_plan(
 
 
 def improve_plan(
-    found: Plan, seconds: float | None, budget: float = BUDGET, price: float = 0.0, cancelled: Callable[[], bool] = lambda: False,
-    told: Callable[[str], None] = lambda _: None,
+    found: Plan, seconds: float | None, budget: float = BUDGET, price: float = 0.0,
+    cancelled: Callable[[], bool] = lambda: False, told: Callable[[str], None] = lambda _: None,
 ) -> Plan:  # fmt: skip
     """Lower the latency of a plan: LOGA, then the second pass at the utilization that LOGA ended with.
 

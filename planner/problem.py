@@ -1,9 +1,9 @@
 """What is to be planned: subscriptions at sites, their limits, the network between them, and what counts how much.
 
-Three limits hang on each plan limit B: a plan gives a subscription at most B feeds, latency improvement (LOGA) up to
-1.5 B, and 1.8 B is the hard limit that a daemon enforces; the top is kept for failover and newcomers. The source has
-one limit; plans leave a tenth of it to newcomers. A *feed* is one subscription serving another on another machine:
-within a machine feeding is free.
+Three limits hang on each plan limit B: a plan gives a subscription at most B feeds, latency improvement (LOGA)
+up to 1.5 B, and 1.8 B is the hard limit that a daemon enforces; the top is kept for failover and newcomers. The
+source has one limit; plans leave a tenth of it to newcomers. A *feed* is one subscription serving another on
+another machine: within a machine feeding is free.
 """
 
 from __future__ import annotations

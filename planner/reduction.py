@@ -1,8 +1,8 @@
 """Exact reduction: what cannot matter is taken out of the program before anything is solved.
 
-Until nothing changes: a row whose consumers all fit is no limit; a column whose limited rows contain those of one
-that is no dearer is not needed; a group with one column left has no choice, and what it uses is taken off its rows.
-At least one optimal solution survives every step.
+Until nothing changes: a row whose consumers all fit is no limit; a column whose limited rows contain those of
+one that is no dearer is not needed; a group with one column left has no choice, and what it uses is taken off
+its rows. At least one optimal solution survives every step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Reduced:
 
 
 def reduce_choices(choices: Choices, live: NDArray[np.bool_] | None = None) -> Reduced:
-    """Reduce a program, of which only some columns may be alive, to a fixpoint. No group may be without a column."""
+    """Reduce a program, of which only some columns may be alive, to a fixpoint. No group may be without a
+    column."""
     live = np.ones(len(choices.cost), np.bool_) if live is None else live.copy()
     limiting = np.ones(len(choices.capacity), np.bool_)
     settled = np.zeros(choices.groups, np.bool_)

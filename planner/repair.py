@@ -1,7 +1,8 @@
 """From prices to a choice within the capacities, and its improvement by small moves.
 
 *Repair*: who has most to lose chooses first, the cheapest column at these prices whose feeds are still free.
-*Polish*: a group moves to a cheaper column if that is free; or if one other group makes room at less than the gain.
+*Polish*: a group moves to a cheaper column if that is free; or if one other group makes room at less than the
+gain.
 """
 
 from __future__ import annotations

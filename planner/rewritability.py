@@ -1,11 +1,13 @@
-"""The rewritability graph (RG) as an integer program: Algorithm 1 of the Delta paper, with equal patterns as classes.
+"""The rewritability graph (RG) as an integer program: Algorithm 1 of the Delta paper, with equal patterns as
+classes.
 
-Every subscription of a class that is the first of it on its machine is a *receiver*; the others on that machine take
-over its results. A receiver is free if some candidate of its class needs only what its own machine already gets.
-Of the receivers that are not free, ``fed`` are fed from outside and the others by their class, along the feeding
-order: the program says how many, ``expand`` says which. The first ones are fed from outside; each of the others
-needs a feed of somebody before it. So a class must have as many fed from outside as its feeds fall short anywhere on
-the way (``least``), and it offers other classes what all its members' limits add up to, less what it needs itself.
+Every subscription of a class that is the first of it on its machine is a *receiver*; the others on that machine
+take over its results. A receiver is free if some candidate of its class needs only what its own machine already
+gets. Of the receivers that are not free, ``fed`` are fed from outside and the others by their class, along the
+feeding order: the program says how many, ``expand`` says which. The first ones are fed from outside; each of the
+others needs a feed of somebody before it. So a class must have as many fed from outside as its feeds fall short
+anywhere on the way (``least``), and it offers other classes what all its members' limits add up to, less what it
+needs itself.
 """
 
 from __future__ import annotations
@@ -241,8 +243,8 @@ def expand(
 
 @kernel
 def _inside(
-    order: Any, class_first: Any, role: Any, twin: Any, free: Any, first: Any, candidate: Any, taken: Any, spare: Any,
-    how: Any, chosen: Any, inputs: Any,
+    order: Any, class_first: Any, role: Any, twin: Any, free: Any, first: Any, candidate: Any, taken: Any, spare:
+    Any, how: Any, chosen: Any, inputs: Any,
 ) -> None:  # fmt: skip
     """Say of each member how it is fed, and let members feed each other."""
     for g in range(class_first.size - 1):

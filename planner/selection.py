@@ -1,10 +1,10 @@
 """Solving the integer program to proven optimality: reduction, prices, then a small core for the solver.
 
-Theory of operation. Prices give a bound LB and a choice UB. A column whose reduced cost (its own with the prices of
-what it uses, less its group's least) is above UB - LB cannot be part of anything better than UB; so the program with
-only the columns up to some delta, the *core*, is solved exactly. If UB - LB <= delta then, the best known is optimal
-for the whole program; else delta becomes UB - LB, and again. The first delta is as large as makes a core of a size
-that the solver finishes in seconds. Costs are whole numbers throughout.
+Theory of operation. Prices give a bound LB and a choice UB. A column whose reduced cost (its own with the prices
+of what it uses, less its group's least) is above UB - LB cannot be part of anything better than UB; so the
+program with only the columns up to some delta, the *core*, is solved exactly. If UB - LB <= delta then, the best
+known is optimal for the whole program; else delta becomes UB - LB, and again. The first delta is as large as
+makes a core of a size that the solver finishes in seconds. Costs are whole numbers throughout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from planner.choices import UNBOUNDED, Choices
-from planner.lagrangian import CLOSE, Relaxed, improve_bound, reduced_costs, relax
+from planner.lagrangian import Relaxed, improve_bound, reduced_costs, relax
 from planner.reduction import reduce_choices
 from planner.solver import Model, Outcome, shadow_prices, solve
 
@@ -168,7 +168,8 @@ def _first_delta(rates: NDArray[np.float64], known: Relaxed) -> float:
 
 
 def _sharpen(choices: Choices, rates: NDArray[np.float64], known: Relaxed, delta: float, clock: _Clock) -> bool:
-    """Take prices from the core's linear relaxation, adding columns that it undervalues; say if they prove more."""
+    """Take prices from the core's linear relaxation, adding columns that it undervalues; say if they prove
+    more."""
     live = rates <= delta + 1e-6
     before = known.bound
     group = choices.group_of()
@@ -246,7 +247,7 @@ def _model(choices: Choices) -> tuple[Model, NDArray[np.int64]]:
     keep = limited[rows] & own
     number = np.cumsum(limited) - 1
     key, inverse = np.unique(number[rows[keep]] * columns + at[keep], return_inverse=True)
-    summed = np.bincount(inverse, weights=values[keep], minlength=len(key))
+    summed = np.bincount(inverse, weights=values[keep], minlength=len(key)).astype(np.float64)
     room = choices.capacity.astype(float)
     room[:groups] += np.where(fixed, choices.least, 0)
     offset = np.where(fixed, choices.cost[choices.first[:-1]], choices.inner)

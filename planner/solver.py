@@ -85,7 +85,8 @@ def solve(
 
 
 def shadow_prices(model: Model, *, seconds: float) -> NDArray[np.float64] | None:
-    """Solve a model with ``x`` not whole, and return by row what its upper limit is worth; None if time ran out."""
+    """Solve a model with ``x`` not whole, and return by row what its upper limit is worth; None if time ran
+    out."""
     mathopt, built = _built(model, whole=False)
     parameters = mathopt.SolveParameters(time_limit=datetime.timedelta(seconds=max(seconds, 0.05)))
     result = mathopt.solve(built, mathopt.SolverType.GLOP, params=parameters)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from rewriting.graph import EmbeddingGraph
 
 JOIN: Final = 1 << 30
-"""In a plan's number: the inputs are joined at the machine of input ``plan - JOIN``; else a bit per link that reduces."""
+"""In a plan's number: the inputs are joined at the machine of input ``plan - JOIN``; else a bit per link that
+reduces."""
 _RUN: Final = 4_000
 
 # What a view offers for a query node: a row of numbers.
@@ -72,10 +73,12 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """By candidate: ``utilization``, ``plans`` (see ``JOIN``), ``nodes`` the receiver handles per thousand documents.
+    """By candidate: ``utilization``, ``plans`` (see ``JOIN``), ``nodes`` the receiver handles per thousand
+    documents.
 
-    ``link_bytes``, by member of a candidate: what travels on its link per thousand documents. By pattern: the bytes
-    and nodes of its own results, and what it costs from the source or as a copy of an equal one (``copies``).
+    ``link_bytes``, by member of a candidate: what travels on its link per thousand documents. By pattern: the
+    bytes and nodes of its own results, and what it costs from the source or as a copy of an equal one
+    (``copies``).
     """
 
     utilization: NDArray[np.int64]
@@ -244,7 +247,8 @@ def _link(
 def _joined(
     offers: Any, chosen: Any, count: int, size: int, provider: Any, weights: Any, total: int, links: Any, out: Any
 ) -> int:  # fmt: skip
-    """Find the input at whose machine a join is cheapest; -1 if that saves nothing. ``out``: total, bytes, nodes."""
+    """Find the input at whose machine a join is cheapest; -1 if that saves nothing. ``out``: total, bytes,
+    nodes."""
     sent, rows = 0, 0
     for n in range(size):
         sent += offers[chosen[provider[n]], n, O_LEAST]

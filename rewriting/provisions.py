@@ -1,7 +1,7 @@
 """Who provides what in chosen candidates, for very many at once: what a configuration tells senders.
 
-The compiled twin of ``execution._links``: for each query node the input that provides it, which of that view's nodes
-does, what travels, and what the sender filters by.
+The compiled twin of ``execution._links``: for each query node the input that provides it, which of that view's
+nodes does, what travels, and what the sender filters by.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ P_INPUT, P_VIEW_NODE, P_PAYLOAD, P_FLAGS, P_FIELDS = range(5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Provisions:
-    """Rows ``first[i] : first[i + 1]`` tell, node by node, how the i-th query asked for is provided: which input, which
-    node of that view, what travels (0 IDs, 1 values, 2 contents), and flags: filtered by value or name, names travel.
+    """Rows ``first[i] : first[i + 1]`` tell, node by node, how the i-th query asked for is provided: which
+    input, which node of that view, what travels (0 IDs, 1 values, 2 contents), and flags: filtered by value or
+    name, names travel.
     """
 
     first: NDArray[np.int64]
@@ -52,7 +53,15 @@ def provisions(
     arrays = (graph.table.nodes, graph.table.first, graph.table.attribute, graph.table.conditions.arrays)
     most = int(np.diff(table.member_first).max(initial=1))
     _provide(
-        arrays, row_sizes(graph, statistics), queries, candidates, table.member_first, table.members, most, first, rows
+        arrays,
+        row_sizes(graph, statistics),
+        queries,
+        candidates,
+        table.member_first,
+        table.members,
+        most,
+        first,
+        rows,
     )
     return Provisions(first, rows)
 

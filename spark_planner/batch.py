@@ -1,8 +1,9 @@
 """The planner as a Spark batch: subscriptions and sample documents in, a plan out, stage by stage.
 
-*normalise* parses and deduplicates, *statistics* measures patterns on sample documents, *candidates* finds who can feed
-whom: these run in the workers, chunk by chunk. *solve* and *improve* choose and run in the driver, with the functions
-of ``planner``; so the result is the one that planning in one process gives. *write* puts the plan beside its report.
+*normalise* parses and deduplicates, *statistics* measures patterns on sample documents, *candidates* finds who
+can feed whom: these run in the workers, chunk by chunk. *solve* and *improve* choose and run in the driver, with
+the functions of ``planner``; so the result is the one that planning in one process gives. *write* puts the plan
+beside its report.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,15 +19,15 @@ import numpy as np
 
 from planner.choices import UNBOUNDED
 from planner.plan import BUDGET, Plan, choose_plan, improve_plan
-from planner.problem import MOST_FEEDS, Problem
+from planner.problem import MOST_FEEDS, Network, Problem
 from rewriting.candidate_table import CandidateTable, Places, finish
 from rewriting.graph import EmbeddingGraph
 from rewriting.pricing import Weights, price
 from rewriting.statistics import Statistics
 from spark_planner.errors import BadInput
 from spark_planner.jobs import Parsed, measure_chunk, no_collection, parse_chunk, search_chunk
-from spark_planner.plan_files import candidates_from, candidates_to, statistics_from, statistics_to, write_plan
 from spark_planner.plan_figures import plan_figures
+from spark_planner.plan_files import candidates_from, candidates_to, statistics_from, statistics_to, write_plan
 from spark_planner.report import write_report
 from spark_planner.session import spark_session
 from spark_planner.stages import Stages, fingerprint
@@ -60,7 +61,7 @@ class Options:
     budget: float = BUDGET
     seconds: float | None = None
     master: str = "local[*]"
-    weights: Weights = Weights()
+    weights: Weights = field(default_factory=Weights)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,10 +78,12 @@ def run_batch(
     *,
     settings: dict[str, str] | None = None,
 ) -> Batch:
-    """Run all stages; ``told`` hears of each. Raises ``BadInput``, or ``PlannerError``; nothing half-written is left."""
+    """Run all stages; ``told`` hears of each. Raises ``BadInput``, or ``PlannerError``; nothing half-written is
+    left."""
     started = time.monotonic()
     table = read_subscriptions(options.subscriptions, options.max_feeds)
     documents = read_documents(options.documents)
+    network = _network(options, table)
     with ThreadPoolExecutor(1) as pool:
         # Spark takes seconds to start; the documents are checked meanwhile.
         session = pool.submit(spark_session, "distributary plan", master=options.master, settings=settings)
@@ -89,7 +92,7 @@ def run_batch(
     seconds = {"start": time.monotonic() - started}
     told("start", f"{seconds['start']:.1f} s")
     try:
-        found, stages = _planned(options, table, documents, spark.sparkContext, told)
+        found, stages = _planned(options, table, network, documents, spark.sparkContext, told)
     finally:
         spark.stop()
     seconds |= stages.seconds | {"solve": found.seconds["solve"], "improve": found.seconds["improve"]}
@@ -104,8 +107,9 @@ def run_batch(
 
 
 def _planned(
-    options: Options, table: pa.Table, documents: list[bytes], context: SparkContext, told: Callable[[str, str], None]
-) -> tuple[Plan, Stages]:
+    options: Options, table: pa.Table, network: Network, documents: list[bytes], context: SparkContext,
+    told: Callable[[str, str], None],
+) -> tuple[Plan, Stages]:  # fmt: skip
     stages = Stages(options.out / "stages", told)
     texts = table.column("pattern").to_pylist()
     distinct = list(dict.fromkeys(texts))
@@ -120,7 +124,7 @@ def _planned(
     with no_collection():
         graph = EmbeddingGraph.build(patterns)
     known = _statistics(stages, key, parsed, graph, documents, context)
-    problem = _problem(options, table, graph, patterns, known)
+    problem = _problem(options, table, network, graph, patterns, known)
     key = fingerprint(key, options.rewritings, options.weights)
     candidates = _candidates(stages, key, problem, context)
     prices = price(graph, candidates, known, options.weights)
@@ -138,6 +142,7 @@ def _normalise(
     import pyarrow as pa
     import pyarrow.parquet
 
+    started = time.monotonic()
     with no_collection():
         found = [pattern for part in parsed.collect() for pattern in part.patterns]
     by_text = dict(zip(distinct, found, strict=True))
@@ -153,6 +158,7 @@ def _normalise(
         pyarrow.parquet.write_table(kept, folder / "subscriptions.parquet")
 
     stages.run("normalise", key, compute)
+    stages.seconds["normalise"] = time.monotonic() - started  # parsing is needed whether or not the stage is there
     return by_text
 
 
@@ -170,16 +176,24 @@ def _statistics(
     return statistics_from(stages.run("statistics", key, compute), graph)
 
 
-def _problem(
-    options: Options, table: pa.Table, graph: EmbeddingGraph, patterns: Sequence[Pattern], known: Statistics
-) -> Problem:
-    names, sites = table.column("subscription").to_pylist(), table.column("site").to_pylist()
+def _network(options: Options, table: pa.Table) -> Network:
+    """Make the network, and refuse subscriptions at sites that are not in it."""
+    sites = table.column("site").to_pylist()
     network = network_of(options.sites, list(dict.fromkeys(sites)))
-    at = {name: i for i, name in enumerate(network.names)}
-    missing = [i for i, site in enumerate(sites) if site not in at]
+    known = set(network.names)
+    missing = [i for i, site in enumerate(sites) if site not in known]
     if missing:
         where = f"{options.subscriptions}: row {table.column('row')[missing[0]]}"
         raise BadInput(where, f"there is no site {sites[missing[0]]} in {options.sites}", len(missing) - 1)
+    return network
+
+
+def _problem(
+    options: Options, table: pa.Table, network: Network, graph: EmbeddingGraph, patterns: Sequence[Pattern],
+    known: Statistics,
+) -> Problem:  # fmt: skip
+    names, sites = table.column("subscription").to_pylist(), table.column("site").to_pylist()
+    at = {name: i for i, name in enumerate(network.names)}
     limits = table.column("limit").fill_null(UNBOUNDED).to_numpy()
     return Problem(
         graph,
@@ -203,7 +217,9 @@ def _candidates(stages: Stages, key: str, problem: Problem, context: SparkContex
         places = Places.of(problem.graph, problem.statistics, problem.k, link_bytes=link_bytes)
         shared = context.broadcast(places)
         runs = places.runs()
-        parts = context.parallelize(runs, max(len(runs), 1)).map(lambda run: search_chunk(shared.value, run)).collect()
+        parts = (
+            context.parallelize(runs, max(len(runs), 1)).map(lambda run: search_chunk(shared.value, run)).collect()
+        )
         shared.unpersist()
         found = finish(problem.graph, parts, problem.k, statistics=problem.statistics, link_bytes=link_bytes)
         candidates_to(found, folder)

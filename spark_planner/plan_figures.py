@@ -10,7 +10,7 @@ from planner.choices import UNBOUNDED
 from planner.configuration import How
 from planner.latency import Timing
 from planner.problem import hard_limit, improvement_limit
-from rewriting.pricing import per_document
+from rewriting.pricing import JOIN, per_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +56,8 @@ def plan_figures(found: Plan, seconds: Mapping[str, float], peak_mb: float) -> d
         "site_utilization": {"shares": _curve(load)},
         "busiest_sites": [[problem.network.names[i], int(load[i])] for i in np.argsort(-load)[:_LISTED].tolist()],
         "largest_feeders": _feeders(found, timing.feeds),
+        "views_per_rewriting": _views(found),
+        "joined_share": _joined(found),
         "steps": found.selection.steps,
         "seconds": {stage: round(value, 2) for stage, value in seconds.items()},
         "peak_mb": round(peak_mb),
@@ -70,7 +72,19 @@ def site_load(found: Plan) -> NDArray[np.float64]:
     own[how == How.SOURCE] = per_document(prices.sources)[problem.classes[how == How.SOURCE]]
     own[how == How.COPY] = per_document(prices.copies)[problem.classes[how == How.COPY]]
     own[how == How.REWRITING] = per_document(prices.utilization)[candidate[how == How.REWRITING]]
-    return np.bincount(problem.sites, weights=own, minlength=len(problem.network.names))
+    return np.bincount(problem.sites, weights=own, minlength=len(problem.network.names)).astype(np.float64)
+
+
+def _views(found: Plan) -> float:
+    """Return how many views the chosen rewritings of least utilization take on average."""
+    used = found.chosen.candidate[found.chosen.how == How.REWRITING]
+    return float(np.diff(found.table.member_first)[used].mean()) if len(used) else 0.0
+
+
+def _joined(found: Plan) -> float:
+    """Return the share of chosen rewritings whose inputs are joined at one input's machine."""
+    used = found.configuration.candidate[found.configuration.how == How.REWRITING]
+    return float((found.prices.plans[used] >= JOIN).mean()) if len(used) else 0.0
 
 
 def _limits(limits: NDArray[np.int64]) -> dict[str, str]:

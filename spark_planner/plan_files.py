@@ -2,12 +2,14 @@
 
 ``plan.parquet``, a row per subscription in the order given:
 
-    subscription, site, pattern: string      limit: int64, null for none      how: rewriting, source, copy, local, pending
-    plan: string        how a rewriting runs: "filter", "reduce" (some sender reduces too), "join" (at input ``join_at``)
-    candidate: int64    its row among all candidates of ``stages/candidates``, -1 if it is no rewriting
-    inputs: list of (subscription, site, columns: list of (node, view_node, carries, by_value, by_name, names))
+    subscription, site, pattern: string      limit: int64, null for none      how: rewriting, source, copy,
+    local, pending plan: string        how a rewriting runs: "filter", "reduce" (some sender reduces too), "join"
+    (at input ``join_at``) candidate: int64    its row among all candidates of ``stages/candidates``, -1 if it is
+    no rewriting inputs: list of (subscription, site, columns: list of (node, view_node, carries, by_value,
+    by_name, names))
                         for each node of the pattern: which node of the input's pattern provides it, what travels
-                        (id, val, cont), what the sender filters by; no columns where all results are taken as they are
+                        (id, val, cont), what the sender filters by; no columns where all results are taken as
+                        they are
     alternatives: list of (utilization, subscriptions: list, sites: list), best first; the source comes after them
     level: int32        latency_s: double        utilization: int64, byte equivalents per document
 
@@ -172,7 +174,7 @@ def plan_table(found: Plan) -> pa.Table:
             "pattern": [texts[number] for number in problem.classes.tolist()],
             "limit": _limits(problem.limits),
             "how": [How(how).name.lower() for how in chosen.how.tolist()],
-            "plan": pa.array(np.where(rewritten, kind, None).tolist(), pa.string()),
+            "plan": pa.array(kind.tolist(), pa.string(), mask=~rewritten),
             "join_at": pa.array(np.where(plans >= JOIN, plans - JOIN, -1), pa.int32()),
             "candidate": chosen.candidate,
             "inputs": _inputs(found, names, sites),

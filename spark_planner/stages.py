@@ -1,7 +1,7 @@
 """Stages: each leaves its output in a folder of its own, whole or not at all, and is not run again without need.
 
-A stage writes into a folder beside its own, which takes its place in one step when it is complete. A fingerprint of
-all that went into it is kept inside: the next run with the same fingerprint reads instead of computing.
+A stage writes into a folder beside its own, which takes its place in one step when it is complete. A fingerprint
+of all that went into it is kept inside: the next run with the same fingerprint reads instead of computing.
 """
 
 from __future__ import annotations
@@ -61,6 +61,12 @@ def fingerprint(*parts: object) -> str:
     """Hash what a stage depends on; bytes and paths' contents count as they are, the rest by its ``repr``."""
     digest = hashlib.sha256()
     for part in parts:
-        data = part.read_bytes() if isinstance(part, Path) else part if isinstance(part, bytes) else repr(part).encode()
+        data = (
+            part.read_bytes()
+            if isinstance(part, Path)
+            else part
+            if isinstance(part, bytes)
+            else repr(part).encode()
+        )
         digest.update(b"%d:" % len(data) + data)
     return digest.hexdigest()

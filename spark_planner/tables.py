@@ -1,11 +1,12 @@
 """The files a plan is made from: subscriptions and sites, as Parquet, CSV or plain text; and sample documents.
 
-*Subscriptions*: columns ``pattern`` (needed), ``subscription`` (a name; default ``s1``, ``s2``, ... by row), ``site``
-(default: one of its own, named after the subscription) and ``limit`` (its plan limit; default ``--max-feeds``). A file
-that is neither ``.parquet`` nor ``.csv`` holds a pattern per line; blank lines and lines with ``#`` first are skipped.
+*Subscriptions*: columns ``pattern`` (needed), ``subscription`` (a name; default ``s1``, ``s2``, ... by row),
+``site`` (default: one of its own, named after the subscription) and ``limit`` (its plan limit; default
+``--max-feeds``). A file that is neither ``.parquet`` nor ``.csv`` holds a pattern per line; blank lines and
+lines with ``#`` first are skipped.
 
-*Sites*: columns ``site`` (needed), ``limit``, ``region``, ``uplink_mbit``, and ``source_rtt_ms`` of its region; further
-columns ``rtt_ms:REGION`` give the round-trip time from the row's region to another.
+*Sites*: columns ``site`` (needed), ``limit``, ``region``, ``uplink_mbit``, and ``source_rtt_ms`` of its region;
+further columns ``rtt_ms:REGION`` give the round-trip time from the row's region to another.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def read_subscriptions(path: Path, max_feeds: int | None) -> pa.Table:
     pattern = _text(table, "pattern", path)
     _refuse_empty(pattern, rows, path, "pattern")
     named = "subscription" in table.column_names
-    name = _text(table, "subscription", path) if named else pc.binary_join_element_wise("s", rows.cast("string"), "")
+    name = (
+        _text(table, "subscription", path) if named else pc.binary_join_element_wise("s", rows.cast("string"), "")
+    )
     _refuse_empty(name, rows, path, "subscription")
     site = _text(table, "site", path) if "site" in table.column_names else name
     site = pc.if_else(pc.is_null(site), name, site)
@@ -124,9 +127,7 @@ def _read(path: Path, *, plain: bool) -> pa.Table:
         if path.is_dir() or path.suffix == ".parquet":
             return pyarrow.parquet.read_table(path)
         if path.suffix == ".csv" or not plain:
-            return pyarrow.csv.read_csv(
-                path, convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True)
-            )
+            return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True))
     except (pa.ArrowInvalid, OSError) as exc:
         raise BadInput(str(path), " ".join(str(exc).split())) from None
     try:

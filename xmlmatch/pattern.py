@@ -132,7 +132,7 @@ class Pattern:
         for node in self.nodes:
             if node.parent >= 0 and self.nodes[node.parent].is_attribute:
                 return f"{local_name(self.nodes[node.parent].label)} is an attribute and has nothing below it"
-            if not satisfiable(node.predicates):
+            if node.predicates and not satisfiable(node.predicates):
                 return _unsatisfied(node.label, node.predicates)
         return self._contradicting_attribute()
 
@@ -182,18 +182,24 @@ def canonical(nodes: Sequence[PatternNode], selection: Sequence[Column]) -> Patt
     for i in range(len(nodes) - 1, -1, -1):
         node = nodes[i]
         kept: dict[str, int] = {}
-        for child in sorted(children[i], key=lambda c: (shape[c], whole[c])):
+        if len(children[i]) > 1:
+            children[i].sort(key=lambda c: (shape[c], whole[c]))
+        for child in children[i]:
             kept.setdefault(f"{child} {whole[child]}" if returns[child] else whole[child], child)
         children[i] = list(kept.values())
         returns[i] = returns[i] or any(returns[c] for c in children[i])
-        head = f"{node.axis:d}{node.label}{''.join(f'[.{p}]' for p in _sorted_predicates(node))}"
+        head = f"{node.axis._value_}{node.label}"
+        if node.predicates:
+            head += "".join(f"[.{p}]" for p in _sorted_predicates(node))
         shape[i] = head + "".join(f"[{shape[c]}]" for c in children[i])
-        given = ",".join(sorted(r.value for r in node.returns))
+        given = ",".join(sorted(r._value_ for r in node.returns)) if node.returns else ""
         whole[i] = f"{head}{{{given}}}" + "".join(f"[{whole[c]}]" for c in children[i])
     return _renumber(nodes, children, selection)
 
 
 def _sorted_predicates(node: PatternNode) -> tuple[Predicate, ...]:
+    if len(node.predicates) < 2:
+        return node.predicates
     return tuple(sorted(set(node.predicates), key=str))
 
 
@@ -213,7 +219,9 @@ def _renumber(
                 axis=node.axis,
                 parent=new.get(node.parent, -1),
                 predicates=_sorted_predicates(node),
-                returns=tuple(sorted(set(node.returns), key=_RETURN_ORDER.__getitem__)),
+                returns=node.returns
+                if len(node.returns) < 2
+                else tuple(sorted(set(node.returns), key=_RETURN_ORDER.__getitem__)),
             )
         )
         stack += reversed(children[i])

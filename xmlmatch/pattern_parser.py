@@ -75,6 +75,9 @@ def check_length(canonical: str, text: str) -> None:
         )
 
 
+_RETURNS: Final = {what.value: what for what in Return}
+
+
 class _Parser:
     def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
         self.text = text
@@ -207,7 +210,7 @@ class _Parser:
             self.space()
             start = self.at
             found = _NAME.match(self.text, self.at)
-            what = next((r for r in Return if found and r.value == found[0]), None)
+            what = _RETURNS.get(found[0]) if found else None
             if found is None or what is None or what in node.returns:
                 self.refuse("braces hold what is returned, each once", "val, cont, id", ours=True)
             if what is Return.CONT and node.label.startswith("@"):
@@ -298,6 +301,8 @@ class _Parser:
     # --- tokens --------------------------------------------------------------------------------------
 
     def space(self) -> None:
+        if self.text[self.at : self.at + 1] > " ":
+            return  # most often there is none, and looking is quicker than matching
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _STAGES: Final = ("start", "normalise", "statistics", "candidates", "solve", "improve", "write")
-SUMMARY: Final = "Plan who feeds whom: the least utilization within all limits, then lower latency (a Spark batch)."
+SUMMARY: Final = (
+    "Plan who feeds whom: the least utilization within all limits, then lower latency (a Spark batch)."
+)
 _EPILOG: Final = """\
 files:
   subscriptions  .parquet or .csv with the columns pattern, and optionally subscription, site, limit; or a text
@@ -38,7 +40,9 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("--subscriptions", type=Path, required=True, metavar="FILE", help="who wants what, and where")
+    parser.add_argument(
+        "--subscriptions", type=Path, required=True, metavar="FILE", help="who wants what, and where"
+    )
     parser.add_argument("--documents", type=Path, required=True, metavar="DIR", help="sample documents")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the plan goes")
     parser.add_argument("--sites", type=Path, metavar="FILE", help="machines, their limits and regions")
@@ -49,7 +53,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source-feeds", type=_feeds, default=None, metavar="N", help="limit of the source (default: none)"
     )
-    parser.add_argument("--alpha", type=float, default=0.0, metavar="A", help="weight of utilization, per byte (0)")
+    parser.add_argument(
+        "--alpha", type=float, default=0.0, metavar="A", help="weight of utilization, per byte (0)"
+    )
     parser.add_argument("--beta", type=float, default=1.0, metavar="B", help="weight of latency, per second (1)")
     parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for solving, and for improving")
     parser.add_argument("--master", default="local[*]", metavar="URL", help="Spark master (local[*])")
@@ -130,18 +136,25 @@ def _progress() -> Iterator[Callable[[str, str], None]]:
 
 def _show(figures: dict[str, Any], out: Path) -> None:
     source, latency = figures["source"], figures["latency_s"]
-    proof = "proven optimal" if figures["outcome"] == "optimal" else f"at most {figures['gap']:.4%} above the optimum"
+    proof = (
+        "proven optimal" if figures["outcome"] == "optimal" else f"at most {figures['gap']:.4%} above the optimum"
+    )
     least, best = figures["utilization"]["ilp"], figures["utilization"]["best"]
-    limit = "no limit" if source["limit"] is None else f"limit {source['limit']:,}, {source['plan_limit']:,} for plans"
+    limit = (
+        "no limit" if source["limit"] is None else f"limit {source['limit']:,}, {source['plan_limit']:,} for plans"
+    )
     limits = figures["limits"]
-    print(f"{figures['subscriptions']:,} subscriptions, {figures['patterns']:,} patterns, {figures['sites']:,} sites")
+    print(
+        f"{figures['subscriptions']:,} subscriptions, {figures['patterns']:,} patterns, {figures['sites']:,} sites"
+    )
     print(f"fed by the source: {source['feeds']:,} ({limit}); {figures['offloaded']:.2%} feed each other")
     print(f"limits per subscription: plan {limits['plan']}, LOGA {limits['improvement']}, hard {limits['hard']}")
     print(f"utilization: {least:,} byte equivalents per document, {proof}; {best / least - 1:+.1%} for latency")
     for reason in figures["inexact"]:
         print(f"not exact: {reason}")
+    ms = {stage: f"{1000 * seconds:.0f} ms" for stage, seconds in latency.items()}
     print(
-        f"mean latency: {1000 * latency['ilp']:.0f} ms as chosen, {1000 * latency['loga']:.0f} ms after LOGA, "
-        f"{1000 * latency['best']:.0f} ms after the second pass; no plan can be below {1000 * latency['bound']:.0f} ms"
+        f"mean latency: {ms['ilp']} as chosen, {ms['loga']} after LOGA, {ms['best']} after the second pass; "
+        f"no plan with these source feeds can be below {ms['bound']}"
     )
     print(f"{figures['seconds']['total']:.0f} s. The plan is in {out}, pictures in {out / 'report.html'}")

@@ -30,9 +30,12 @@ def small_problem(seed, *, shared_sites=False):
     texts = rng.choices(rng.sample(TEXTS, rng.randint(2, 6)), k=count)
     sites = [rng.randrange(max(1, count - 2)) if shared_sites else i for i in range(count)]
     wanted = [
-        Subscription(f"s{i}", Pattern.parse(text), f"m{sites[i]}", rng.choice(limits)) for i, text in enumerate(texts)
+        Subscription(f"s{i}", Pattern.parse(text), f"m{sites[i]}", rng.choice(limits))
+        for i, text in enumerate(texts)
     ]
-    network = [Site(f"m{i}", rng.choice([None, None, 0, 1, 2])) for i in range(count)] if rng.random() < 0.3 else None
+    network = (
+        [Site(f"m{i}", rng.choice([None, None, 0, 1, 2])) for i in range(count)] if rng.random() < 0.3 else None
+    )
     return Problem.of(wanted, network, source_feeds=rng.choice([None, 2, 3, 4, 6]), k=500)
 
 
