@@ -195,9 +195,7 @@ def main():
             if count == 10_000:
                 found["monolithic"] = monolithic(subscriptions, documents, 30, source_feeds(count))
                 print(f"HiGHS on the whole program: {found['monolithic']}", flush=True)
-    print(
-        "latencies in ms, mean per subscription; the last four columns: latency and utilization of best against ILP, levels"
-    )
+    print("latencies in ms, mean per subscription; then best against ILP: latency, utilization; levels of both")
     print(json.dumps(found))
 
 

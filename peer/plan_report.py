@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
@@ -10,6 +9,7 @@ from peer.output import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _PLAN: Final = "plan.parquet"
 _HOW: Final = {

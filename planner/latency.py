@@ -38,8 +38,9 @@ _PER_DOCUMENT: Final = 1e-3
 
 # What compiled code gets: arrays by name.
 (A_HOW, A_CANDIDATE, A_INPUTS, A_FEEDS, A_LATENCY, A_HEAD, A_NEXT, A_BEFORE, A_CLASS, A_SITE, A_REGION, A_RTT,
- A_SHARE, A_FROM_SOURCE, A_FIRST, A_MEMBER_FIRST, A_MEMBERS, A_PLANS, A_NODES, A_LINK_BYTES, A_RESULT_BYTES, A_RESULT_NODES,
- A_COSTS, A_COPIES, A_SAVED, A_PLACE, A_SITE_FEEDS, A_RATED, A_WIDTH, A_REGIONS, A_FIELDS) = range(31)  # fmt: skip
+ A_SHARE, A_FROM_SOURCE, A_FIRST, A_MEMBER_FIRST, A_MEMBERS, A_PLANS, A_NODES, A_LINK_BYTES, A_RESULT_BYTES,
+ A_RESULT_NODES, A_COSTS, A_COPIES, A_SAVED, A_PLACE, A_SITE_FEEDS, A_RATED, A_WIDTH, A_REGIONS, A_FIELDS,
+) = range(31)  # fmt: skip
 
 
 def class_order(table: CandidateTable) -> NDArray[np.int64]:
@@ -88,8 +89,8 @@ def pointers(arrays: Any) -> Any:
     """Turn the arrays into plain pointers, and two widths: arrays that are handed over would be counted each
     time."""
     (how, candidate, inputs, feeds, latency, head, after, before, class_, site, region, rtt, share, from_source_,
-     first, member_first, members, plans, nodes, link_bytes, result_bytes, result_nodes, costs, copies, saved, place,
-     site_feeds, rated) = arrays  # fmt: skip
+     first, member_first, members, plans, nodes, link_bytes, result_bytes, result_nodes, costs, copies, saved,
+     place, site_feeds, rated) = arrays  # fmt: skip
     return (
         bytes_at(how.ctypes.data), int64_at(candidate.ctypes.data), int32_at(inputs.ctypes.data),
         int64_at(feeds.ctypes.data), float64_at(latency.ctypes.data), int64_at(head.ctypes.data),

@@ -427,7 +427,7 @@ def sweep(
     Who comes later sees what was changed before it, so latencies are nearly exact all along without being
     followed up.
     """
-    a, w, sequence, members, limits, site_limits, weights, total = _all_pointers(
+    a, w, _sequence, members, limits, site_limits, weights, total = _all_pointers(
         arrays, work, order, class_members, own_limits, machine_limits, own_weights, totals
     )
     keep = np.empty(a[A_WIDTH], np.int32)

@@ -12,7 +12,6 @@ import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +22,6 @@ from planner.problem import MOST_FEEDS, Network, Problem
 from rewriting.candidate_table import CandidateTable, Places, finish
 from rewriting.graph import EmbeddingGraph
 from rewriting.pricing import Weights, price
-from rewriting.statistics import Statistics
 from spark_planner.errors import BadInput
 from spark_planner.jobs import Parsed, measure_chunk, no_collection, parse_chunk, search_chunk
 from spark_planner.plan_figures import plan_figures
@@ -35,10 +33,12 @@ from spark_planner.tables import check_documents, network_of, read_documents, re
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
     from pyspark import SparkContext
 
+    from rewriting.statistics import Statistics
     from xmlmatch import Pattern
 
 CHUNK: Final = 2_500

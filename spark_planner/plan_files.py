@@ -22,7 +22,6 @@ import json
 import os
 import shutil
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,6 +36,8 @@ from rewriting.provisions import BY_NAME, BY_VALUE, NAMES, P_FLAGS, P_INPUT, P_P
 from rewriting.statistics import KINDS, Statistics
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from numpy.typing import NDArray
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from spark_planner.jobs import no_collection, parse_chunk
 from spark_planner.plan_files import PLAN, SITES, TOTALS, candidates_from, statistics_from
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
     from rewriting.candidate_table import CandidateTable

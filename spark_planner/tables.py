@@ -11,13 +11,14 @@ further columns ``rtt_ms:REGION`` give the round-trip time from the row's region
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.problem import Network, Site
 from spark_planner.errors import BadInput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 _COLUMNS: Final = ("subscription", "pattern", "site", "limit")
