@@ -63,6 +63,7 @@ class Plan:
     figures: dict[str, Figures]
     latency_bound: float
     trace: list[tuple[float, float, int]] = field(default_factory=list)
+    loga_s: float = 0.0
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -134,7 +135,7 @@ def choose_plan(
     }  # fmt: skip
     return Plan(
         problem, table, prices, program, selection, chosen, chosen.copy(), figures,
-        latency_bound(problem, table, prices, timing), [], seconds_,
+        latency_bound(problem, table, prices, timing), [], 0.0, seconds_,
     )  # fmt: skip
 
 
@@ -163,7 +164,7 @@ def improve_plan(
     slope = (before.latency - first.latency) / max(first.utilization - before.utilization, 1)
     second: Improvement = improver.second_pass(max(first.utilization, before.utilization), slope, enough=enough)
     found.figures["best"] = figures_of(problem, table, prices, timing, order)
-    found.trace = first.trace + second.trace
+    found.trace, found.loga_s = first.trace + second.trace, first.trace[-1][0]
     found.seconds["improve"] = time.monotonic() - started
     return found
 

@@ -53,6 +53,7 @@ def plan_figures(found: Plan, seconds: Mapping[str, float], peak_mb: float) -> d
         "levels": {stage: f.levels for stage, f in found.figures.items() if stage in ("ilp", "best")},
         "fan_out": _fan_out(timing.feeds, problem.limits),
         "trace": [[at, latency / count, used] for at, latency, used in found.trace],
+        "trace_marks": [[found.loga_s, "LOGA ends"]],
         "site_utilization": {"shares": _curve(load)},
         "busiest_sites": [[problem.network.names[i], int(load[i])] for i in np.argsort(-load)[:_LISTED].tolist()],
         "largest_feeders": _feeders(found, timing.feeds),

@@ -123,7 +123,7 @@ def executors():
     while left:
         process = left.pop()
         left += below.get(process, [])
-        if b"CoarseGrainedExecutorBackend" in lines.get(process, b""):
+        if process != os.getpid() and b"CoarseGrainedExecutorBackend" in lines.get(process, b""):
             found.append(process)
     return found
 
@@ -133,8 +133,8 @@ def watch():
     while not killed:
         time.sleep(0.02)
         context = SparkContext._active_spark_context
-        if context is None:
-            continue
+        if context is None or getattr(context, "_jsc", None) is None:
+            continue  # not there yet, or only half
         stages = context.statusTracker().getActiveStageIds()
         infos = [context.statusTracker().getStageInfo(stage) for stage in stages]
         if any(info is not None and info.numActiveTasks > 0 for info in infos):
@@ -142,8 +142,10 @@ def watch():
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
-threading.Thread(target=watch, daemon=True).start() folder, out = Path(sys.argv[1]), Path(sys.argv[2]) done =
-run_batch(Options(folder / "subscriptions.csv", folder / "documents", out, source_feeds=200, master=sys.argv[3]))
+threading.Thread(target=watch, daemon=True).start()
+folder, out = Path(sys.argv[1]), Path(sys.argv[2])
+options = Options(folder / "subscriptions.csv", folder / "documents", out, source_feeds=200, master=sys.argv[3])
+done = run_batch(options)
 print("killed", len(killed), "utilization", done.plan.figures["ilp"].utilization)
 """
 
