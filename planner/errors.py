@@ -24,6 +24,14 @@ class NoFeasiblePlan(PlannerError):
         self.reason = reason
 
 
+class NoPlanFound(PlannerError):
+    """No plan was found, and that there is none is not proven."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no plan was found, though there may be one: {reason}")
+        self.reason = reason
+
+
 class SolverMissing(PlannerError):
     """OR-Tools, which only full plans need, is not installed."""
 

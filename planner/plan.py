@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.configuration import Configuration, How
-from planner.errors import NoFeasiblePlan, PlannerError
+from planner.errors import NoFeasiblePlan, NoPlanFound
 from planner.latency import Timing, class_order, utilization
 from planner.latency_bound import latency_bound
 from planner.loga import Improvement, Improver
@@ -88,7 +88,8 @@ def plan(
 ) -> Plan:
     """Plan in this process. ``seconds`` limits choosing and improving each; ``told`` hears of each step.
 
-    Raises ``NoFeasiblePlan`` if that is proven, ``PlannerError`` if time ran out before any plan was found.
+    Raises ``NoFeasiblePlan`` if that is proven, ``NoPlanFound`` if it is not, or time ran out before any was
+    found.
 
     >>> from planner.problem import Problem, Subscription
     >>> from xmlmatch import Pattern
@@ -119,10 +120,12 @@ def choose_plan(
     told("choosing the least utilization")
     program = build(problem, table, prices)
     selection = select(program.choices, seconds=seconds, cancelled=cancelled)
+    if selection.outcome is Outcome.INFEASIBLE and program.inexact:
+        raise NoPlanFound(f"{selection.reason}, not counting this: {'; '.join(program.inexact)}")
     if selection.outcome is Outcome.INFEASIBLE:
         raise NoFeasiblePlan(selection.reason)
     if selection.taken is None:
-        raise PlannerError("no plan was found in time; allow more time, higher limits or more feeds of the source")
+        raise NoPlanFound("time ran out; allow more of it, higher limits or more feeds of the source")
     chosen = expand(problem, table, prices, program, selection.taken)
     order = class_order(table)
     timing = Timing.of(problem, table, prices, chosen, order=order)

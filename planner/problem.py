@@ -99,6 +99,12 @@ class Network:
         source_rtt_s: dict[str, float] | None = None, source_uplink: float = SOURCE_UPLINK,
     ) -> Network:  # fmt: skip
         """Make a network. Round-trip times that are not given are 40 ms."""
+        if len({site.name for site in sites}) < len(sites):
+            twice = next(site.name for i, site in enumerate(sites) if site.name in {s.name for s in sites[:i]})
+            raise BadProblem(f"site {twice}", "the name is there twice")
+        for site in sites:
+            if not site.uplink > 0:
+                raise BadProblem(f"site {site.name}", f"its uplink is {site.uplink} bytes/s; it is above 0")
         regions = sorted({site.region for site in sites})
         at = {region: i for i, region in enumerate(regions)}
         rtt = np.full((len(regions), len(regions)), RTT_S)

@@ -248,12 +248,12 @@ def rewritings(
     check_options(k, link_bytes)
     able = feeders(query, views, statistics)
     return (
-        Rewriting(query, _links(query, [able[v] for v in candidate.members]), candidate.cost)
+        Rewriting(query, links_of(query, [able[v] for v in candidate.members]), candidate.cost)
         for candidate in candidates(query, able, k, effort=effort, link_bytes=link_bytes)
     )
 
 
-def _links(query: Pattern, chosen: Sequence[Feeder]) -> tuple[Link, ...]:
+def links_of(query: Pattern, chosen: Sequence[Feeder]) -> tuple[Link, ...]:
     """Give every query node to its cheapest provider."""
     shares: list[list[Provision]] = [[] for _ in chosen]
     for n in range(len(query.nodes)):

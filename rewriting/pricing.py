@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rewriting.conditions import NO_CONDITION, implied, is_fixed, pointers_to
+from rewriting.execution import Link, Rewriting, links_of
 from rewriting.kernels import MASK_BITS, kernel, lowest
+from rewriting.providers import feeders
 from rewriting.statistics import CONT, DOCUMENTS, ID_BYTES, NAME_BYTES, ROWS, VAL, Statistics, link_cost, thinning
 from rewriting.table import ANY_LABEL, CARRIES, CONDITION, ID_LEVEL, LABEL, NEEDS, PARENT, VAL_LEVEL
 from rewriting.trie import Q_ROWS, forget_labels, pair_covers, query_masks
@@ -73,8 +75,8 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """By candidate: ``utilization``, ``plans`` (see ``JOIN``), ``nodes`` the receiver handles per thousand
-    documents.
+    """By candidate: ``utilization``, ``plans`` (see ``JOIN``), ``reducing`` (a bit per link that reduces, joined
+    or not), ``nodes`` the receiver handles per thousand documents.
 
     ``link_bytes``, by member of a candidate: what travels on its link per thousand documents. By pattern: the
     bytes and nodes of its own results, and what it costs from the source or as a copy of an equal one
@@ -83,6 +85,7 @@ class Prices:
 
     utilization: NDArray[np.int64]
     plans: NDArray[np.int32]
+    reducing: NDArray[np.int32]
     nodes: NDArray[np.int64]
     link_bytes: NDArray[np.int64]
     result_bytes: NDArray[np.int64]
@@ -104,7 +107,7 @@ def price(
     sizes = row_sizes(graph, statistics or Statistics())
     bytes_, nodes = _results(graph.table.nodes, graph.table.first, sizes, _fixed(graph))
     count = len(table)
-    utilization, plans = np.zeros(count, np.int64), np.zeros(count, np.int32)
+    utilization, plans, reducing = np.zeros(count, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32)
     handled, links = np.zeros(count, np.int64), np.zeros(len(table.members), np.int64)
     arrays = (graph.table.nodes, graph.table.first, graph.table.attribute, graph.table.conditions.arrays)
     most = int(np.diff(table.first).max(initial=0)) * int(np.diff(table.member_first).max(initial=0))
@@ -113,17 +116,76 @@ def price(
         numbers = np.arange(start, min(start + _RUN, len(table.first) - 1))
         _price(
             arrays, sizes, numbers, table.first, table.member_first, table.members, weights.array(),
-            most + 1, utilization, plans, handled, links,
+            most + 1, utilization, plans, reducing, handled, links,
         )  # fmt: skip
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         list(pool.map(run, range(0, len(table.first) - 1, _RUN)))
+    for q, c in _large(graph, table):  # more than 64 nodes: one by one
+        found = slow_price(graph, table, statistics or Statistics(), weights, q, c)
+        utilization[c], plans[c], reducing[c], handled[c] = found[:4]
+        links[table.member_first[c] : table.member_first[c + 1]] = found[4]
     both = weights.sent + weights.received
     reading = weights.receiver_node * 2 * nodes
     sending = weights.sender_node * nodes + weights.link * DOCUMENTS
     sources = weights.source * (weights.sent * bytes_ + sending) + weights.received * bytes_ + reading
     copies = both * bytes_ + sending + reading
-    return Prices(utilization, plans, handled, links, bytes_, nodes, sources, copies)
+    return Prices(utilization, plans, reducing, handled, links, bytes_, nodes, sources, copies)
+
+
+def _large(graph: EmbeddingGraph, table: CandidateTable) -> list[tuple[int, int]]:
+    """List the candidates, with their patterns, that compiled code cannot price."""
+    if not graph.large:
+        return []
+    owner = np.repeat(np.arange(len(table.first) - 1), np.diff(table.first))
+    wide = np.isin(table.members, graph.large)
+    which = np.isin(owner, graph.large)
+    which[np.repeat(np.arange(len(table)), np.diff(table.member_first))[wide]] = True
+    return [(int(owner[c]), c) for c in np.flatnonzero(which).tolist()]
+
+
+def slow_price(
+    graph: EmbeddingGraph, table: CandidateTable, statistics: Statistics, weights: Weights, q: int, c: int
+) -> tuple[int, int, int, int, list[int]]:
+    """Price one candidate as ``_price`` does, of patterns of any size: its utilization, plan, which links
+    reduce, the nodes that the receiver handles, and bytes by link."""
+    members = table.members[table.member_first[c] : table.member_first[c + 1]].tolist()
+    able = {f.view: f for f in feeders(graph.pattern(q), [graph.pattern(u) for u in members], statistics)}
+    rewriting = Rewriting(
+        graph.pattern(q), links_of(graph.pattern(q), [able[graph.pattern(u)] for u in members]), 0
+    )
+    ways = [[_link_ways(link, reduced, weights) for reduced in (False, True)] for link in rewriting.links]
+    reduces = [second[0] < first[0] for first, second in ways]
+    best = [pair[int(reduced)] for pair, reduced in zip(ways, reduces, strict=True)]
+    total, plan = sum(b[0] for b in best), sum(1 << min(i, 29) for i, reduced in enumerate(reduces) if reduced)
+    bits, nodes, sent = plan, sum(b[2] for b in best), [b[1] for b in best]
+    provisions = [p for link in rewriting.links for p in link.provisions]
+    least, rows = sum(p.least for p in provisions), sum(p.least_rows for p in provisions)
+    if weights.joins and len(members) > 1:
+        both = weights.sent + weights.received
+        for i, link in enumerate(rewriting.links):
+            handled = sum(p.view_rows + 2 * p.rows for p in link.provisions)
+            own = both * least + weights.sender_node * handled + weights.receiver_node * 2 * rows
+            joined = sum(b[0] for b in best) - best[i][0] + own + weights.link * DOCUMENTS
+            if joined < total:
+                total, plan, nodes = joined, JOIN + i, 2 * rows
+    if plan >= JOIN:
+        sent[plan - JOIN] = least
+    return total, plan, bits, nodes, sent
+
+
+def _link_ways(link: Link, reduced: bool, weights: Weights) -> tuple[int, int, int]:
+    """Price a link by one plan: utilization, bytes, nodes that the receiver handles."""
+    connected = {n for _, part in link.parts if len(part) > 1 for n in part}
+    sent, handled, rows = 0, 0, 0
+    for p in link.provisions:
+        half = reduced and p.query_node in connected
+        sent += (p.cost + p.least) // 2 if half else p.cost
+        rows += (p.rows + p.least_rows) // 2 if half else p.rows
+        handled += p.view_rows + (2 * p.rows if half else 0)
+    both = weights.sent + weights.received
+    cost = both * sent + weights.sender_node * handled + weights.receiver_node * 2 * rows
+    return cost + weights.link * DOCUMENTS, sent, 2 * rows
 
 
 def per_document(per_thousand: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -270,7 +332,7 @@ def _joined(
 @kernel
 def _price(
     table: Any, sizes: Any, numbers: Any, first: Any, member_first: Any, members: Any, weights: Any, most: int,
-    utilization: Any, plans: Any, handled: Any, link_bytes: Any,
+    utilization: Any, plans: Any, reducing: Any, handled: Any, link_bytes: Any,
 ) -> None:  # fmt: skip
     """Price the candidates of some patterns. Nothing is written for one that is no cover: it stays at 0."""
     nodes, node_first, attribute, arrays = table
@@ -316,6 +378,7 @@ def _price(
                     plan |= 1 << min(i, 29)
                 total += links[i]
                 received += nodes_in
+            reducing[c] = plan
             if weights[W_JOINS] and count > 1:
                 joint = _joined(offers, chosen, count, size, provider, weights, total, links, out)
                 if joint >= 0:

@@ -1,6 +1,6 @@
 """Who provides what in chosen candidates, for very many at once: what a configuration tells senders.
 
-The compiled twin of ``execution._links``: for each query node the input that provides it, which of that view's
+The compiled twin of ``execution.links_of``: for each query node the input that provides it, which of that view's
 nodes does, what travels, and what the sender filters by.
 """
 

@@ -2,16 +2,16 @@
 
 ``plan.parquet``, a row per subscription in the order given:
 
-    subscription, site, pattern: string      limit: int64, null for none      how: rewriting, source, copy,
-    local, pending plan: string        how a rewriting runs: "filter", "reduce" (some sender reduces too), "join"
-    (at input ``join_at``) candidate: int64    its row among all candidates of ``stages/candidates``, -1 if it is
-    no rewriting inputs: list of (subscription, site, columns: list of (node, view_node, carries, by_value,
-    by_name, names))
-                        for each node of the pattern: which node of the input's pattern provides it, what travels
-                        (id, val, cont), what the sender filters by; no columns where all results are taken as
-                        they are
-    alternatives: list of (utilization, subscriptions: list, sites: list), best first; the source comes after them
-    level: int32        latency_s: double        utilization: int64, byte equivalents per document
+    subscription, site, pattern: string; limit: int64, null for none; how: rewriting, source, copy, local, pending
+    plan: string       how a rewriting runs: "filter", "reduce" (some sender reduces too), "join" (at ``join_at``)
+    join_at: int32     at the machine of which input the inputs are joined, -1 if at the subscription's own
+    candidate: int64   its row among all candidates of ``stages/candidates``, -1 if it is no rewriting
+    inputs: list of (subscription, site, reduces, columns); reduces: it also reduces the part it sends
+                       columns: list of (node, view_node, carries, by_value, by_name, names): for a node of the
+                       pattern, which node of the input's provides it, what travels (id, val, cont), what the
+                       sender filters by; none where all results are taken as they are
+    alternatives: list of (utilization, subscriptions, sites), best first; the source comes after them
+    level: int32; latency_s: double; utilization: int64, byte equivalents per document
 
 ``sites.parquet``: site, limit, region, uplink (bytes/s). ``plan.json``: options and totals.
 """
@@ -206,8 +206,10 @@ def _inputs(found: Plan, names: pa.Array, sites: pa.Array) -> pa.Array:
     inside = chosen.inputs >= 0
     who = pa.array(chosen.inputs[inside])
     counts = inside.sum(axis=1)
+    bits = np.append(found.prices.reducing, 0)[chosen.candidate][:, None] >> np.arange(inside.shape[1]) & 1
     struct = pa.StructArray.from_arrays(
-        [names.take(who), sites.take(who), _columns(found, counts)], names=["subscription", "site", "columns"]
+        [names.take(who), sites.take(who), pa.array(bits[inside] > 0), _columns(found, counts)],
+        names=["subscription", "site", "reduces", "columns"],
     )
     return pa.ListArray.from_arrays(_offsets(counts), struct)
 

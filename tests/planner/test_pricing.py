@@ -8,7 +8,7 @@ import pytest
 
 from rewriting import EmbeddingGraph, Rewriting, Statistics, find_candidates
 from rewriting.candidate_table import CandidateTable
-from rewriting.pricing import JOIN, Weights, per_document, price
+from rewriting.pricing import JOIN, Weights, per_document, price, slow_price
 from tests.oracles.plan_prices import candidate_price, links_of, result_price
 from tests.rewriting.cases import random_document, random_pattern, view_of
 from xmlmatch import Document, Pattern
@@ -182,3 +182,27 @@ def test_threads_do_not_change_prices():
     one, three = (price(graph, table, threads=threads) for threads in (1, 3))
     for field in ("utilization", "plans", "nodes", "link_bytes", "result_bytes", "sources", "copies"):
         assert getattr(one, field).tolist() == getattr(three, field).tolist()
+
+
+def test_candidates_of_patterns_over_64_nodes_are_priced_too():
+    branches = "".join(f"[b{i}]" for i in range(70))
+    texts = [f"//a{{val,cont}}{branches}", f"//a{{val}}{branches}[c]", "//c{val}", "//a{cont}[c]"]
+    graph = EmbeddingGraph.build(Pattern.parse(text) for text in texts)
+    table = find_candidates(graph)
+    prices = price(graph, table)
+    assert len(table) > 0
+    assert (prices.utilization > 0).all()
+
+
+def test_the_slow_way_of_pricing_gives_what_the_compiled_one_gives():
+    for seed in range(30):
+        patterns = random_patterns(random.Random(seed))
+        graph = EmbeddingGraph.build(patterns)
+        table = find_candidates(graph)
+        prices = price(graph, table)
+        for q in graph.numbers.tolist():
+            for c in range(table.first[q], table.first[q + 1]):
+                total, plan, bits, nodes, sent = slow_price(graph, table, Statistics(), Weights(), q, c)
+                assert total == prices.utilization[c]
+                assert (plan, bits, nodes) == (prices.plans[c], prices.reducing[c], prices.nodes[c])
+                assert sent == prices.link_bytes[table.member_first[c] : table.member_first[c + 1]].tolist()

@@ -62,7 +62,7 @@ def one_filter_for_all(monkeypatch):
 
 def a_provider_left_out(monkeypatch):
     """The last of several views is forgotten; another's nodes stand in for what it provided."""
-    links = home._links
+    links = home.links_of
 
     def fewer(query, chosen):
         made = list(links(query, chosen))
@@ -76,7 +76,7 @@ def a_provider_left_out(monkeypatch):
             made[0] = Link(first.view, query, first.provisions + extra)
         return tuple(made)
 
-    monkeypatch.setattr(home, "_links", fewer)
+    monkeypatch.setattr(home, "links_of", fewer)
 
 
 def child_fed_by_descendant(monkeypatch):
