@@ -1,0 +1,483 @@
+"""Changes to a plan: after each one, everything is checked from scratch by the obvious rules."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from planner.configuration import How
+from planner.errors import BadProblem, NoFeasiblePlan, NoPlanFound
+from planner.incremental import MOST_DRIFT, LivePlan
+from planner.plan import plan
+from planner.problem import Network, Problem, Site, Subscription, hard_limit
+from planner.verify import verify
+from rewriting import EmbeddingGraph, Statistics, find_candidates
+from rewriting.embedding import embeds
+from rewriting.newcomer import Finder
+from rewriting.pricing import JOIN, Weights, price
+from rewriting.providers import feeder
+from tests.oracles.exhaustive_plan import cheapest_plan
+from tests.oracles.plan_prices import candidate_price
+from tests.planner.test_pricing import random_patterns, random_statistics
+from xmlmatch import Pattern
+
+LARGE = "//a" + "".join(f"[c{i}]" for i in range(70)) + "{val}"
+
+
+# --- the obvious rules -------------------------------------------------------------------------------------
+
+
+def check(live):
+    """Check every rule of a configuration anew from patterns, names and limits."""
+    subscriptions = {s.name: s for s in live.subscriptions()}
+    placements = {name: live.placement(name) for name in (*subscriptions, *live.offline)}
+    assert len(placements) == len(live)
+    assert {n for n in subscriptions if placements[n].how is How.PENDING} == set(live.pending)
+    for name in live.offline:
+        assert placements[name].how is How.PENDING
+        assert placements[name].reason == f"site {live._sites[live._members[name].site].name} is down"
+    place = {name: i for i, name in enumerate(subscriptions)}
+    feeds, site_feeds = Counter(), Counter()
+    for name, s in subscriptions.items():
+        found = placements[name]
+        inputs = [subscriptions[u] for u in found.inputs]  # a KeyError here: fed by one that is offline or gone
+        assert all(placements[u.name].how is not How.PENDING for u in inputs)
+        assert bool(found.reason) == (found.how is How.PENDING)
+        check_feed(live, found, s, inputs, place)
+        for u, site in zip(inputs, targets(live, found, s, inputs), strict=True):
+            feeds[u.name] += u.site != site
+            site_feeds[u.site] += u.site != site
+    assert_acyclic({name: found.inputs for name, found in placements.items()})
+    for name, count in feeds.items():
+        limit = subscriptions[name].limit
+        assert count <= hard_limit(limit)
+    limits = dict(zip(live.network().names, live.network().limits.tolist(), strict=True))
+    assert all(count <= hard_limit(limits[site]) for site, count in site_feeds.items())
+    by_source = sum(found.how is How.SOURCE for found in placements.values())
+    most = live.plan.problem.source_feeds
+    assert most is None or by_source <= most
+    assert live.ledger.source_feeds == by_source
+    check_snapshot(live)
+
+
+def check_feed(live, found, s, inputs, place):
+    """Check that the inputs are enough, and that the feeding order lets them feed."""
+    graph = live.graph
+    if found.how in (How.SOURCE, How.PENDING):
+        assert not inputs
+    elif found.how in (How.COPY, How.LOCAL):
+        (u,) = inputs
+        assert u.pattern == s.pattern
+        assert (u.site == s.site) == (found.how is How.LOCAL)
+        assert (-u.limit.bit_length(), place[u.name]) < (-s.limit.bit_length(), place[s.name])
+    else:
+        provided = set()
+        for u in inputs:
+            assert u.pattern != s.pattern
+            assert embeds(u.pattern, s.pattern)
+            earlier = graph.key(graph.number(u.pattern)) < graph.key(graph.number(s.pattern))
+            assert earlier or not embeds(s.pattern, u.pattern)
+            provided |= set(feeder(u.pattern, s.pattern, Statistics()).provisions)
+        assert provided == set(range(len(s.pattern.nodes)))
+
+
+def targets(live, found, s, inputs):
+    """Say to which machine each input sends."""
+    if found.how is not How.REWRITING:
+        return [s.site for _ in inputs]
+    problem = live.plan.problem
+    views = [u.pattern for u in inputs]
+    joint = candidate_price(s.pattern, views, problem.statistics, problem.weights).plan - JOIN
+    return [s.site if joint < 0 or j == joint else inputs[joint].site for j in range(len(inputs))]
+
+
+def assert_acyclic(inputs):
+    done, waiting = set(), dict(inputs)
+    while waiting:
+        ready = [name for name, own in waiting.items() if done.issuperset(own)]
+        assert ready, "subscriptions feed each other in a circle"
+        done.update(ready)
+        for name in ready:
+            del waiting[name]
+
+
+def check_snapshot(live):
+    """Let the verifier see the whole."""
+    if not live.subscriptions():
+        return
+    problem, table, prices, configuration = live.snapshot()
+    verdict = verify(problem, table, configuration, limits="hard", losses=False)
+    assert verdict.faults == []
+    assert verdict.utilization == live.utilization
+    assert set(verdict.pending) == set(live.pending)
+    again = price(problem.graph, table, problem.statistics, problem.weights, threads=1)
+    alive = problem.graph.numbers
+    for mine, whole in zip(
+        (prices.result_bytes, prices.sources, prices.copies), (again.result_bytes, again.sources, again.copies),
+        strict=True,
+    ):  # fmt: skip
+        np.testing.assert_array_equal(mine[alive], whole[alive])
+
+
+# --- random changes ----------------------------------------------------------------------------------------
+
+
+def random_live(rng, *, apart=False):
+    """Draw a problem that has a plan, with patterns and sites to spare; ``apart``: one machine each."""
+    while True:
+        patterns = [p for _ in range(2) for p in random_patterns(rng) if not p.contradiction]
+        statistics = random_statistics(rng, list(dict.fromkeys(patterns)))
+        count = rng.randint(3, 9)
+        sites = [
+            Site(f"h{i}", None if apart else rng.choice((None, 1, 2, 5)), rng.choice(("", "far")))
+            for i in range(40)
+        ]
+        drawn = rng.choices(patterns, k=count)
+        wanted = [
+            Subscription(f"s{i}", p, sites[i if apart else rng.randrange(5)].name, rng.choice((0, 1, 2, 5, None)))
+            for i, p in enumerate(drawn)
+        ]
+        weights = rng.choice((Weights(), Weights(joins=False), Weights(20, 20, 0, 0, link=3)))
+        problem = Problem.of(
+            wanted, Network.of(sites), source_feeds=rng.choice((None, 4, 6, 12)), weights=weights,
+            statistics=statistics,
+        )  # fmt: skip
+        if len(find_candidates(problem.graph, 3, threads=1)) == 0:
+            continue
+        try:
+            return LivePlan.of(plan(problem, seconds=5)), patterns
+        except (NoFeasiblePlan, NoPlanFound):
+            continue
+
+
+def change(rng, live, patterns, number, *, apart=False):
+    """Make one random change."""
+    names = sorted(live._members)
+    what = rng.choice(("add", "add", "add", "withdraw", "withdraw", "limit", "fail", "back", "settle"))
+    if what == "add" or not names:
+        site = f"h{10 + number}" if apart else f"h{rng.randrange(6)}"
+        subscription = Subscription(f"n{number}", rng.choice(patterns), site, rng.choice((0, 1, 2, 5, None)))
+        found = live.add(subscription)
+        assert found == live.placement(f"n{number}")
+        assert found in live.changed or found.reason.endswith("is down")
+    elif what == "withdraw":
+        name = rng.choice(names)
+        assert name not in {moved.name for moved in live.withdraw(name)}
+    elif what == "limit":
+        live.limit_changed(rng.choice(names), rng.choice((0, 1, 2, 7, None)))
+    elif what == "fail" and not apart:
+        live.site_failed(f"h{rng.randrange(6)}")
+    elif what == "back":
+        live.site_returned(f"h{rng.randrange(6)}")
+    else:
+        live.settle()
+    for moved in live.changed:
+        assert moved == live.placement(moved.name)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_rule_holds_after_every_change(seed):
+    rng = random.Random(seed)
+    live, patterns = random_live(rng)
+    check(live)
+    for number in range(25):
+        change(rng, live, patterns, number)
+        check(live)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_bound_is_never_above_the_least_utilization(seed):
+    rng = random.Random(100 + seed)
+    live, patterns = random_live(rng, apart=True)
+    compared = 0
+    for number in range(16):
+        change(rng, live, patterns, number, apart=True)
+        if 0 < len(live) <= 9:
+            problem, table, prices, _ = live.snapshot()
+            least = cheapest_plan(problem, table, prices)
+            compared += least is not None
+            assert least is None or live.bound.total <= least + 1e-6
+    assert compared
+
+
+def test_changes_that_are_taken_back_leave_the_bound_as_it_was():
+    live = live_of(["//a{cont}", "//b{val}", "//a{cont}//b{val}", "//a{cont}"], limit=1)
+    before = live.bound.total, live.utilization
+    live.add(Subscription("n", Pattern.parse("//b{val}"), "x0", 3))
+    live.withdraw("n")
+    live.limit_changed("s1", 7)
+    live.limit_changed("s1", 1)
+    live.site_failed("m2")
+    live.site_returned("m2")
+    assert (live.bound.total, live.utilization) == pytest.approx(before)
+
+
+# --- cases by hand -----------------------------------------------------------------------------------------
+
+
+def live_of(texts, *, limit=2, source_feeds=None, sites=(), limits=()):
+    """Plan subscriptions s0, s1, ... on machines of their own m0, m1, ...; there are also x0 to x9."""
+    wanted = [
+        Subscription(f"s{i}", Pattern.parse(t), sites[i] if sites else f"m{i}", limits[i] if limits else limit)
+        for i, t in enumerate(texts)
+    ]
+    machines = [Site(name) for name in dict.fromkeys([s.site for s in wanted] + [f"x{i}" for i in range(10)])]
+    return LivePlan.of(plan(Problem.of(wanted, machines, source_feeds=source_feeds)))
+
+
+def fed(live, *names):
+    """Say how each is fed, shortly."""
+    found = [live.placement(name) for name in names]
+    return [(p.how.name, *p.inputs) for p in found]
+
+
+BASE = ["//a{cont}", "//b{val}", "//a{cont}//b{val}"]
+
+
+def test_it_starts_as_the_plan_is():
+    live = live_of(BASE)
+    assert live.utilization == live.plan.figures["best"].utilization
+    assert live.drift == 0
+    assert live.bound.total == pytest.approx(live.plan.selection.bound)
+    assert live.should_replan == ""
+    check(live)
+
+
+def test_an_equal_one_on_the_same_machine_feeds_a_newcomer_for_nothing():
+    live = live_of(BASE, limit=0)
+    before = live.utilization
+    live.add(Subscription("n", Pattern.parse("//b{val}"), "m1", 0))
+    assert fed(live, "n") == [("LOCAL", "s1")]
+    assert live.utilization == before
+    check(live)
+
+
+def test_a_newcomer_of_a_higher_tier_steps_in_for_its_equal_on_the_same_machine():
+    live = live_of(BASE, limit=1)
+    before, own = live.utilization, fed(live, "s1")
+    live.add(Subscription("n", Pattern.parse("//b{val}"), "m1", 8))
+    assert fed(live, "n", "s1") == [*own, ("LOCAL", "n")]
+    assert live.utilization == before
+    assert {p.name for p in live.changed} == {"n", "s1"}
+    check(live)
+
+
+def test_a_newcomer_goes_to_the_source_when_all_feeders_are_full():
+    live = live_of(BASE, limits=[1, 1, 0])
+    assert fed(live, "s2") == [("REWRITING", "s0", "s1")]
+    live.add(Subscription("n", Pattern.parse("//b{val}"), "x0", 0))
+    assert fed(live, "n") == [("SOURCE",)]
+    check(live)
+
+
+def test_a_newcomer_takes_over_a_consumer_of_a_full_feeder():
+    # s0 feeds s1 and is full; the newcomer can be computed from s0 and is between the two.
+    texts = ["//a{cont}//b{cont}", "//a{val}/b[.='1']{val}"]
+    live = live_of(texts, limits=[1, 0])
+    assert fed(live, "s1") == [("REWRITING", "s0")]
+    live.add(Subscription("n", Pattern.parse("//a{cont}/b{cont}"), "x0", 1))
+    assert fed(live, "n", "s1") == [("REWRITING", "s0"), ("REWRITING", "n")]
+    assert {p.name for p in live.changed} == {"n", "s1"}
+    check(live)
+    assert [p.name for p in live.withdraw("n")] == ["s1"]
+    assert fed(live, "s1") == [("REWRITING", "s0")]
+    check(live)
+
+
+def test_a_newcomer_without_feeds_of_its_own_takes_nothing_over():
+    live = live_of(["//a{cont}//b{cont}", "//a{val}/b[.='1']{val}"], limits=[1, 0])
+    live.add(Subscription("n", Pattern.parse("//a{cont}/b{cont}"), "x0", 0))
+    assert fed(live, "n", "s1") == [("SOURCE",), ("REWRITING", "s0")]
+    check(live)
+
+
+def test_a_newcomer_takes_over_nobody_who_comes_before_it_in_the_feeding_order():
+    # What the newcomer sends would be enough for s1, and each embeds in the other; but s1 returns more.
+    live = live_of(["//*{cont}", "//a{val,cont}"], limits=[1, 0])
+    assert fed(live, "s1") == [("REWRITING", "s0")]
+    live.add(Subscription("n", Pattern.parse("//a{cont}"), "x0", 1))
+    assert fed(live, "n", "s1") == [("SOURCE",), ("REWRITING", "s0")]
+    check(live)
+
+
+def test_a_site_gives_no_more_feeds_than_its_own_hard_limit():
+    wanted = [
+        Subscription("s0", Pattern.parse("//a{cont}"), "m0"),
+        Subscription("s1", Pattern.parse("//b{val}"), "m0"),
+    ]
+    sites = [Site("m0", 2), *(Site(f"x{i}") for i in range(9))]
+    live = LivePlan.of(plan(Problem.of([*wanted, Subscription("s2", Pattern.parse(BASE[2]), "x0", 0)], sites)))
+    for i in range(1, 9):
+        live.add(Subscription(f"n{i}", Pattern.parse("//b{val}" if i % 2 else "//a{cont}"), f"x{i}", 0))
+        check(live)
+    found = fed(live, *(f"n{i}" for i in range(1, 9)))
+    assert sum(how[0] == "COPY" for how in found) == 3 - sum(how == "REWRITING" for how, *_ in fed(live, "s2")) * 2
+    assert found[-1] == ("SOURCE",)
+
+
+def test_an_equal_newcomer_takes_over_a_consumer_without_a_new_candidate():
+    live = live_of(["//a{cont}//b{cont}", "//a{val}/b[.='1']{val}"], limits=[1, 0])
+    live.add(Subscription("n", Pattern.parse("//a{cont}//b{cont}"), "x0", 1))
+    assert fed(live, "n", "s1") == [("COPY", "s0"), ("REWRITING", "n")]
+    check(live)
+
+
+def test_whoever_finds_no_feed_is_pending_and_is_fed_when_there_is_room():
+    live = live_of(BASE, limits=[1, 1, 0], source_feeds=3)
+    live.add(Subscription("n1", Pattern.parse("//c{val}"), "x1", 0))
+    waiting = live.add(Subscription("n2", Pattern.parse("//d{val}"), "x2", 0))
+    reason = "the source is at its limit of 3 and nothing else can feed it"
+    assert waiting.how is How.PENDING
+    assert waiting.reason == reason
+    assert live.pending == {"n2": reason}
+    full = live.add(Subscription("n3", Pattern.parse("//b{val}"), "x3", 0))
+    assert full.reason == "the source is at its limit of 3 and every feeder is full"
+    assert live.should_replan == f"2 pending: {reason}"
+    check(live)
+    assert [p.name for p in live.withdraw("n1")] == ["n2"]
+    assert [p.name for p in live.limit_changed("s1", 2)] == ["n3"]
+    assert fed(live, "n2", "n3") == [("SOURCE",), ("COPY", "s1")]
+    assert live.pending == {}
+    check(live)
+
+
+def test_those_that_only_a_pending_one_could_feed_wait_with_it():
+    live = live_of(BASE, limits=[1, 1, 2], source_feeds=3)
+    live.add(Subscription("n", Pattern.parse("//a{cont}/b{val}"), "x0", 0))
+    assert fed(live, "n") == [("REWRITING", "s2")]
+    live.add(Subscription("more", Pattern.parse("//c{val}"), "x1", 0))
+    live.withdraw("s1")
+    live.add(Subscription("last", Pattern.parse("//d{val}"), "x2", 0))
+    live.limit_changed("s0", 0)
+    check(live)
+    live.withdraw("s0")
+    check(live)
+    assert live.pending.keys() <= {"n", "s2", "last"}
+
+
+def test_what_a_failed_site_fed_is_fed_otherwise_until_it_returns():
+    live = live_of([*BASE, "//a{cont}/b{val}"], limits=[1, 1, 2, 0])
+    assert fed(live, "s3") == [("REWRITING", "s2")]
+    assert [p.name for p in live.site_failed("m2")] == ["s3"]
+    assert fed(live, "s2", "s3") == [("PENDING",), ("REWRITING", "s0", "s1")]
+    assert live.offline == ["s2"]
+    assert live.pending == {}
+    assert live.site_failed("m2") == []
+    check(live)
+    asleep = live.add(Subscription("n", Pattern.parse("//b{val}"), "m2", 0))
+    assert asleep.reason == "site m2 is down"
+    check(live)
+    assert [p.name for p in live.site_returned("m2")] == ["s2", "n"]
+    assert live.offline == []
+    check(live)
+
+
+def test_a_lower_limit_sheds_the_latest_consumers():
+    live = live_of([*BASE, "//a{cont}", "//a{cont}"], limits=[8, 8, 0, 0, 0])
+    assert fed(live, "s3", "s4") == [("COPY", "s0"), ("COPY", "s0")]
+    live.limit_changed("s0", 1)
+    check(live)
+    assert sum(inputs == ("COPY", "s0") for inputs in fed(live, "s3", "s4")) <= 1
+
+
+def test_a_pattern_that_left_and_came_back_is_placed_like_a_new_one():
+    live = live_of(BASE)
+    live.withdraw("s1")
+    check(live)
+    live.add(Subscription("again", Pattern.parse("//b{val}"), "x1", 2))
+    check(live)
+    live.withdraw("s2")
+    live.add(Subscription("both", Pattern.parse(BASE[2]), "x2", 2))
+    assert fed(live, "both") == [("REWRITING", "s0", "again")]
+    check(live)
+
+
+def test_everybody_can_leave():
+    live = live_of(BASE)
+    for name in ("s0", "s1", "s2"):
+        live.withdraw(name)
+    assert (len(live), live.utilization, live.drift, live.should_replan) == (0, 0, 0.0, "")
+    assert fed(live, live.add(Subscription("s0", Pattern.parse("//b{val}"), "x0")).name) == [("SOURCE",)]
+
+
+def test_a_plan_is_due_when_half_of_the_reserve_is_used():
+    live = live_of(BASE, limit=0, source_feeds=20)
+    for i in range(10):
+        for k in range(2):
+            if live.ledger.source_feeds < 19:
+                live.add(Subscription(f"n{i}{k}", Pattern.parse(f"//c{i}{k}{{val}}"), f"x{i}", 0))
+    assert live.should_replan == ""
+    live.add(Subscription("last", Pattern.parse("//d{val}"), "x0", 0))
+    assert live.should_replan == "the source has 20 feeds; plans use 18 of 20"
+
+
+def test_a_plan_is_due_when_the_utilization_has_drifted():
+    live = live_of([*BASE, "//c{cont}"], limit=30)
+    live.bound.start(int(live.utilization / (1 + MOST_DRIFT) / 1.01))
+    assert live.drift > MOST_DRIFT
+    assert live.should_replan == "the utilization has drifted by 6.1%; 5% are allowed"
+
+
+@pytest.mark.parametrize(
+    ("subscription", "why"),
+    [
+        (Subscription("s0", Pattern.parse("//b"), "x0"), "s0: the name is there already; withdraw it first"),
+        (Subscription("n", Pattern.parse("//b"), "nowhere"), "n: there is no site nowhere"),
+        (Subscription("n", Pattern.parse("//b"), "x0", -1), "n: its limit is -1; limits are 0 or more"),
+    ],
+)
+def test_a_newcomer_that_makes_no_sense_changes_nothing(subscription, why):
+    live = live_of(BASE)
+    with pytest.raises(BadProblem, match=f"^subscription {why}$"):
+        live.add(subscription)
+    assert len(live) == 3
+    check(live)
+
+
+def test_sites_can_come_and_must_be_known():
+    live = live_of(BASE)
+    live.add_site(Site("new", 3, "elsewhere"))
+    live.add(Subscription("n", Pattern.parse("//b{val}"), "new"))
+    check(live)
+    for wrong in (
+        lambda: live.add_site(Site("new")),
+        lambda: live.site_failed("no"),
+        lambda: live.site_returned("no"),
+    ):
+        with pytest.raises(BadProblem):
+            wrong()
+    with pytest.raises(KeyError):
+        live.withdraw("nobody")
+
+
+def test_a_large_pattern_is_placed_the_slow_way():
+    live = live_of(BASE)
+    live.add(Subscription("large", Pattern.parse(LARGE), "x0", 3))
+    live.add(Subscription("larger", Pattern.parse(LARGE.replace("{val}", "{val}[z]")), "x1", 3))
+    check(live)
+
+
+# --- one pattern at a time ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_single_searches_find_what_the_batch_finds_at_its_prices(seed):
+    rng = random.Random(seed)
+    patterns = [p for _ in range(3) for p in random_patterns(rng) if not p.contradiction]
+    statistics, weights = random_statistics(rng, list(dict.fromkeys(patterns))), Weights()
+    graph = EmbeddingGraph.build(patterns[:5])
+    finder = Finder.of(graph, statistics, weights, 10)
+    for pattern in patterns[5:]:
+        finder.take(graph.add(pattern).number)
+    table = find_candidates(graph, 10, statistics=statistics, link_bytes=weights.link_bytes, threads=1)
+    for q in graph.numbers.tolist():
+        views = finder.feeders(q, graph.views_of(q))
+        assert views.tolist() == graph.feeders_of(q).tolist()
+        found = finder.find(q, views)
+        assert [(c.cost, sorted(c.views)) for c in found] == [(cost, sorted(v)) for cost, v in table.of(q)]
+        for c in found:
+            members = [graph.pattern(u) for u in c.views]
+            wanted = candidate_price(graph.pattern(q), members, statistics, weights)
+            assert (c.utilization, c.plan, c.nodes, c.link_bytes) == tuple(wanted)
+            assert finder.covers(q, c.views)
