@@ -3,9 +3,10 @@
 Layers, bottom up: ``problem`` (subscriptions, sites, limits) and ``configuration``; ``choices`` (the integer
 program as arrays), ``reduction``, ``repair``, ``lagrangian``, ``solver`` (the only module that imports OR-Tools)
 and ``selection`` (proven optimality); ``rewritability`` (from a problem to its program, from a choice to a
-configuration); ``latency``, ``latency_bound``, ``estimates``, ``moves`` and ``loga`` (lower latency); ``plan`` runs
-it all. ``incremental`` (with ``newcomer``, ``placing``, ``drift``, ``snapshots``) keeps a configuration up to date
-between plans; ``verify`` checks one and shares no code with the rest. Start reading at ``problem``, ``choices`` and ``plan``; docs/planning.md tells the whole.
+configuration); ``latency``, ``latency_bound``, ``estimates``, ``moves`` and ``loga`` (lower latency); ``plan``
+runs it all. ``incremental`` (with ``newcomer``, ``placing``, ``drift``, ``snapshots``) keeps a configuration up
+to date between plans; ``verify`` checks one and shares no code with the rest. Start reading at ``problem``,
+``choices`` and ``plan``; docs/planning.md tells the whole.
 """
 
 from typing import TYPE_CHECKING
