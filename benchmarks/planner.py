@@ -104,12 +104,12 @@ def monolithic(subscriptions, documents, limit, source):
     """Give the whole program to HiGHS: seconds, outcome, and ours on the same program in the same process."""
     import pyarrow.parquet
 
-    from planner.plan import price
     from planner.problem import Problem, Subscription
     from planner.rewritability import build
     from planner.selection import _model, select
     from planner.solver import solve
     from rewriting.candidate_table import find_candidates
+    from rewriting.pricing import price
     from rewriting.statistics import Statistics
     from xmlmatch import Document, Pattern
 

@@ -3,10 +3,10 @@
 Layers, bottom up: ``problem`` (subscriptions, sites, limits) and ``configuration``; ``choices`` (the integer
 program as arrays), ``reduction``, ``repair``, ``lagrangian``, ``solver`` (the only module that imports OR-Tools)
 and ``selection`` (proven optimality); ``rewritability`` (from a problem to its program, from a choice to a
-configuration); ``latency``, ``latency_bound``, ``estimates``, ``moves`` and ``loga`` (lower latency); ``plan``
+configuration); ``latency``, ``latency_bound``, ``estimates``, ``moves`` and ``loga`` (lower latency); ``planning``
 runs it all. ``incremental`` (with ``newcomer``, ``placing``, ``drift``, ``snapshots``) keeps a configuration up
 to date between plans; ``verify`` checks one and shares no code with the rest. Start reading at ``problem``,
-``choices`` and ``plan``; docs/planning.md tells the whole.
+``choices`` and ``planning``; docs/planning.md tells the whole.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.configuration import Configuration, How
     from planner.errors import BadProblem, NoFeasiblePlan, PlannerError
     from planner.incremental import LivePlan
-    from planner.plan import Plan, plan
+    from planner.planning import Plan, plan
     from planner.problem import Network, Problem, Site, Subscription
     from planner.verify import verify
 
@@ -40,7 +40,7 @@ _HOMES = {
     "configuration": ("Configuration", "How"),
     "errors": ("BadProblem", "NoFeasiblePlan", "PlannerError"),
     "incremental": ("LivePlan",),
-    "plan": ("Plan", "plan"),
+    "planning": ("Plan", "plan"),
     "problem": ("Network", "Problem", "Site", "Subscription"),
     "verify": ("verify",),
 }

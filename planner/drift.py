@@ -12,7 +12,7 @@ from rewriting.statistics import DOCUMENTS
 
 if TYPE_CHECKING:
     from planner.newcomer import Member
-    from planner.plan import Plan
+    from planner.planning import Plan
     from rewriting.newcomer import Priced
 
 

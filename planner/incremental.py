@@ -23,7 +23,7 @@ from planner.errors import BadProblem
 from planner.latency import Timing
 from planner.newcomer import Feed, Ledger, Member
 from planner.placing import Placing
-from planner.problem import RTT_S, Network, Problem, Site, Subscription, _check, _limit
+from planner.problem import RTT_S, Network, Problem, Site, Subscription, check, limit_of
 from planner.snapshots import Snapshot, with_more
 from rewriting.newcomer import Finder, Results
 from rewriting.pricing import per_document
@@ -32,7 +32,7 @@ from rewriting.statistics import DOCUMENTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from planner.plan import Plan
+    from planner.planning import Plan
 
 MOST_DRIFT: Final = 0.05
 """A full plan is due when this share more is spent than the plan itself spent, compared with what is needed."""
@@ -59,7 +59,7 @@ class LivePlan(Placing):
 
     ``pending`` says by name why somebody is not fed. ``changed`` lists all whose feeds the last change changed.
 
-    >>> from planner import Problem, Subscription, plan
+    >>> from planner import plan
     >>> from xmlmatch import Pattern
     >>> texts = ["//a{cont}", "//b{val}", "//a{cont}//b{val}"]
     >>> found = plan(Problem.of(Subscription(f"s{i}", Pattern.parse(t), f"m{i}", 2) for i, t in enumerate(texts)))
@@ -138,10 +138,10 @@ class LivePlan(Placing):
         """
         if subscription.name in self._members:
             raise BadProblem(f"subscription {subscription.name}", "the name is there already; withdraw it first")
-        _check(subscription, self._site_numbers, set())
+        check(subscription, self._site_numbers, set())
         self._begin()
         change = self.graph.add(subscription.pattern)
-        limit, site = _limit(subscription.limit, ""), self._site_numbers[subscription.site]
+        limit, site = limit_of(subscription.limit, ""), self._site_numbers[subscription.site]
         m = Member(subscription.name, change.number, site, self._joined, limit)
         self._joined += 1
         self._members[m.name] = m
@@ -182,7 +182,7 @@ class LivePlan(Placing):
 
         One that gets into another tier takes its place among its equals anew, as the last of its tier.
         """
-        m, limit_ = self._members[name], _limit(limit, f"subscription {name}")
+        m, limit_ = self._members[name], limit_of(limit, f"subscription {name}")
         self._begin()
         is_up = m.site not in self._down
         if is_up:
@@ -244,7 +244,7 @@ class LivePlan(Placing):
 
     def add_site(self, site: Site) -> None:
         """Take a machine in; ``BadProblem`` if its name is there already."""
-        limit = _limit(site.limit, f"site {site.name}")
+        limit = limit_of(site.limit, f"site {site.name}")
         if site.name in self._site_numbers:
             raise BadProblem(f"site {site.name}", "the name is there twice")
         ledger = self.ledger

@@ -23,7 +23,7 @@ from rewriting.statistics import DOCUMENTS
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from planner.plan import Plan
+    from planner.planning import Plan
 
 _COMPARED: Final = 8
 """How many subscriptions to a view are compared by latency before one is taken."""

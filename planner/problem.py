@@ -114,7 +114,7 @@ class Network:
         own = [(source_rtt_s or {}).get(region, RTT_S) for region in regions]
         return cls(
             [site.name for site in sites],
-            np.array([_limit(site.limit, f"site {site.name}") for site in sites], np.int64),
+            np.array([limit_of(site.limit, f"site {site.name}") for site in sites], np.int64),
             np.array([at[site.region] for site in sites], np.int32),
             np.array([site.uplink for site in sites], np.float64),
             regions,
@@ -173,14 +173,14 @@ class Problem:
         at = {name: i for i, name in enumerate(network.names)}
         seen: set[str] = set()
         for s in wanted:
-            _check(s, at, seen)
+            check(s, at, seen)
         graph = EmbeddingGraph.build(s.pattern for s in wanted)
         return cls(
             graph,
             [s.name for s in wanted],
             np.array([graph.number(s.pattern) for s in wanted], np.int64),
             np.array([at[s.site] for s in wanted], np.int64),
-            np.array([_limit(s.limit, f"subscription {s.name}") for s in wanted], np.int64),
+            np.array([limit_of(s.limit, f"subscription {s.name}") for s in wanted], np.int64),
             network,
             source_feeds,
             weights or Weights(),
@@ -214,7 +214,7 @@ def tiers(limits: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(limits > 0, np.floor(np.log2(np.maximum(limits, 1))).astype(np.int64) + 1, 0)
 
 
-def _limit(limit: int | None, where: str) -> int:
+def limit_of(limit: int | None, where: str) -> int:
     if limit is None:
         return UNBOUNDED
     if limit < 0:
@@ -222,7 +222,7 @@ def _limit(limit: int | None, where: str) -> int:
     return UNBOUNDED if limit >= MOST_FEEDS else limit
 
 
-def _check(s: Subscription, sites: dict[str, int], seen: set[str]) -> None:
+def check(s: Subscription, sites: dict[str, int], seen: set[str]) -> None:
     where = f"subscription {s.name}"
     if s.name in seen:
         raise BadProblem(where, "the name is there twice")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.alternatives import find_alternatives
-from planner.plan import plan
+from planner.planning import plan
 from planner.problem import Problem, Subscription
 from planner.repair import polish
 from rewriting.provisions import provisions

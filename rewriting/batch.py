@@ -165,7 +165,7 @@ def tie_hash(query: int, view: int) -> Any:
 
 
 @kernel
-def _write(work: Any, chosen: Any, kept: int, slots: Any, out: Any, written: int) -> None:
+def write_sets(work: Any, chosen: Any, kept: int, slots: Any, out: Any, written: int) -> None:
     """Copy ranked candidates to the output."""
     sets, keys, pool = work[1], work[2], work[8]
     costs, members = out
@@ -178,7 +178,7 @@ def _write(work: Any, chosen: Any, kept: int, slots: Any, out: Any, written: int
 
 
 @kernel
-def _find(work: Any, costs: Any, size: int, ties: Any, count: int, options: Any, chosen: Any) -> int:
+def find_sets(work: Any, costs: Any, size: int, ties: Any, count: int, options: Any, chosen: Any) -> int:
     """Search and rank; return how many candidates are in ``chosen``, -1 where it must be done the slow way."""
     link, pool, expansions, width, enough, most = options
     choose_pool(work, costs, size, ties, count, link, pool)
@@ -241,10 +241,10 @@ def run(
             if count > 0 and price(at_costs, size, count, link, work[7]):
                 for i in range(count):
                     ties[i] = tie_hash(hashes[query], hashes[slots[i]])
-                kept = _find(work, at_costs, size, int64_at(ties.ctypes.data), count, options, chosen)
+                kept = find_sets(work, at_costs, size, int64_at(ties.ctypes.data), count, options, chosen)
                 counts[queries] = kept
                 if kept > 0:
-                    _write(work, chosen, kept, slots, out, written)
+                    write_sets(work, chosen, kept, slots, out, written)
                     written += kept
             queries += 1
     return written

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rewriting.batch import _find, _write, tie_hash
+from rewriting.batch import find_sets, tie_hash, write_sets
 from rewriting.candidates import BATCH, NEVER, Effort, candidates, text_hash
 from rewriting.conditions import pointers_to
 from rewriting.embedding import embeds
 from rewriting.growing import grown_rows
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.pool import price as least_prices
-from rewriting.pricing import O_COST, O_FIELDS, Weights, _price, _results, offers_of, row_sizes
+from rewriting.pricing import O_COST, O_FIELDS, Weights, offers_of, price_runs, result_sizes, row_sizes
 from rewriting.providers import feeder, feeders
 from rewriting.scan import LABEL_SET
 from rewriting.statistics import DOCUMENTS, KINDS, Statistics
@@ -109,7 +109,7 @@ class Finder:
         start, end = table.first[number : number + 2].tolist()
         rows = table.nodes[start:end]
         fixed = table.conditions.fixed()[rows[:, CONDITION]] > 0
-        bytes_, nodes = _results(rows, np.array([0, end - start]), self._sizes[:, start:end], fixed)
+        bytes_, nodes = result_sizes(rows, np.array([0, end - start]), self._sizes[:, start:end], fixed)
         size, handled = int(bytes_[0]), int(nodes[0])
         sending = w.sender_node * handled + w.link * DOCUMENTS
         reading = w.received * size + w.receiver_node * 2 * handled
@@ -186,7 +186,7 @@ class Finder:
         members = np.array([v for views in sets for v in views], np.int32)
         utilization, plans, bits = np.zeros(count, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32)
         handled, links = np.zeros(count, np.int64), np.zeros(total, np.int64)
-        _price(
+        price_runs(
             self._arrays(), self._sizes, np.array([number]), first, member_first, members, self.weights.array(),
             total + 1, utilization, plans, bits, handled, links,
         )  # fmt: skip
@@ -251,7 +251,7 @@ def _search(
     if count == 0 or not least_prices(int64_at(costs.ctypes.data), size, count, options[0], work[7]):
         return 0
     at_costs, at_ties = int64_at(costs.ctypes.data), int64_at(ties.ctypes.data)
-    kept = _find(work, at_costs, size, at_ties, count, options, chosen)
+    kept = find_sets(work, at_costs, size, at_ties, count, options, chosen)
     if kept > 0:
-        _write(work, chosen, kept, slots, out, 0)
+        write_sets(work, chosen, kept, slots, out, 0)
     return int(kept)

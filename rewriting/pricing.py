@@ -105,7 +105,7 @@ def price(
     """Price every candidate of a table, and every pattern's own results."""
     weights = weights or Weights()
     sizes = row_sizes(graph, statistics or Statistics())
-    bytes_, nodes = _results(graph.table.nodes, graph.table.first, sizes, _fixed(graph))
+    bytes_, nodes = result_sizes(graph.table.nodes, graph.table.first, sizes, _fixed(graph))
     count = len(table)
     utilization, plans, reducing = np.zeros(count, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int32)
     handled, links = np.zeros(count, np.int64), np.zeros(len(table.members), np.int64)
@@ -114,7 +114,7 @@ def price(
 
     def run(start: int) -> None:
         numbers = np.arange(start, min(start + _RUN, len(table.first) - 1))
-        _price(
+        price_runs(
             arrays, sizes, numbers, table.first, table.member_first, table.members, weights.array(),
             most + 1, utilization, plans, reducing, handled, links,
         )  # fmt: skip
@@ -147,7 +147,7 @@ def _large(graph: EmbeddingGraph, table: CandidateTable) -> list[tuple[int, int]
 def slow_price(
     graph: EmbeddingGraph, table: CandidateTable, statistics: Statistics, weights: Weights, q: int, c: int
 ) -> tuple[int, int, int, int, list[int]]:
-    """Price one candidate as ``_price`` does, of patterns of any size: its utilization, plan, which links
+    """Price one candidate as ``price_runs`` does, of patterns of any size: its utilization, plan, which links
     reduce, the nodes that the receiver handles, and bytes by link."""
     members = table.members[table.member_first[c] : table.member_first[c + 1]].tolist()
     able = {f.view: f for f in feeders(graph.pattern(q), [graph.pattern(u) for u in members], statistics)}
@@ -209,7 +209,7 @@ def _fixed(graph: EmbeddingGraph) -> NDArray[np.bool_]:
     return fixed
 
 
-def _results(
+def result_sizes(
     nodes: NDArray[np.int32], first: NDArray[np.int64], sizes: NDArray[np.int64], fixed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, by pattern, the bytes and nodes of its results as the source or an equal pattern would send them."""
@@ -330,7 +330,7 @@ def _joined(
 
 
 @kernel
-def _price(
+def price_runs(
     table: Any, sizes: Any, numbers: Any, first: Any, member_first: Any, members: Any, weights: Any, most: int,
     utilization: Any, plans: Any, reducing: Any, handled: Any, link_bytes: Any,
 ) -> None:  # fmt: skip

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.choices import UNBOUNDED
-from planner.plan import BUDGET, Plan, choose_plan, improve_plan
+from planner.planning import BUDGET, Plan, choose_plan, improve_plan
 from planner.problem import MOST_FEEDS, Network, Problem
 from rewriting.candidate_table import CandidateTable, Places, finish
 from rewriting.graph import EmbeddingGraph

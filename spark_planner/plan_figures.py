@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from planner.plan import Plan
+    from planner.planning import Plan
 
 _LISTED: Final = 20
 _CURVE: Final = 50

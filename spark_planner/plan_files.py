@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from planner.plan import Plan
+    from planner.planning import Plan
     from rewriting.graph import EmbeddingGraph
 
 PLAN: Final = "plan.parquet"

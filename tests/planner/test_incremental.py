@@ -9,7 +9,7 @@ import pytest
 from planner.configuration import How
 from planner.errors import BadProblem, NoFeasiblePlan, NoPlanFound
 from planner.incremental import MOST_DRIFT, LivePlan
-from planner.plan import plan
+from planner.planning import plan
 from planner.problem import Network, Problem, Site, Subscription, hard_limit
 from planner.verify import verify
 from rewriting import EmbeddingGraph, Statistics, find_candidates

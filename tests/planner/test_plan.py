@@ -8,7 +8,7 @@ import pytest
 from planner.choices import UNBOUNDED
 from planner.configuration import How
 from planner.errors import NoFeasiblePlan, NoPlanFound
-from planner.plan import plan
+from planner.planning import plan
 from planner.problem import Problem, Site, Subscription, source_plan_limit
 from planner.solver import Outcome
 from planner.verify import Claim, verify

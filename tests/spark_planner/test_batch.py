@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from planner.plan import plan
+from planner.planning import plan
 from planner.problem import Problem, Subscription
 from rewriting.statistics import Statistics
 from scenarios.auction_documents import auction_documents

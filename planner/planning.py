@@ -93,10 +93,10 @@ def plan(
 
     >>> from planner.problem import Problem, Subscription
     >>> from xmlmatch import Pattern
-    >>> texts = ["//a{cont}", "//a[b]{cont}", "//a[b][c]{cont}", "//a{cont}"]
+    >>> texts = ["//a{cont}", "//b{val}", "//a{cont}//b{val}", "//a{cont}"]
     >>> found = plan(Problem.of(Subscription(f"s{i}", Pattern.parse(t), f"m{i}", 2) for i, t in enumerate(texts)))
     >>> found.selection.outcome.value, found.configuration.how.tolist().count(How.SOURCE)
-    ('optimal', 1)
+    ('optimal', 2)
     """
     told("finding candidates")
     clock = {"start": time.monotonic()}
