@@ -183,6 +183,14 @@ def _all_pointers(
 
 
 @kernel
+def _save(a: Any, s: int, saved: Any) -> int:
+    """Copy a subscription's inputs and return its candidate, or that it is a copy: to put it back."""
+    for j in range(a[A_WIDTH]):
+        saved[j] = a[A_INPUTS][s * a[A_WIDTH] + j]
+    return int(COPY if a[A_HOW][s] == How.COPY else a[A_CANDIDATE][s])
+
+
+@kernel
 def improve(
     arrays: Any, work: Any, order: Any, visits: Any, class_members: Any, own_limits: Any, machine_limits: Any,
     own_weights: Any, price: float, budget: int, totals: Any,
@@ -205,9 +213,7 @@ def improve(
         if found == -1:
             continue
         cost, before = own_utilization(a, s), total[T_LATENCY]
-        old = COPY if a[A_HOW][s] == How.COPY else a[A_CANDIDATE][s]
-        for j in range(a[A_WIDTH]):
-            saved[j] = a[A_INPUTS][s * a[A_WIDTH] + j]
+        old = _save(a, s, saved)
         size = _refeed(a, w, s, found, w[W_BEST], 0)
         logged = _settle(a, w, size, sequence, 0, total)
         if _within(a, s, limits, site_limits) and (
@@ -259,9 +265,7 @@ def sweep(
         if found == -1:
             continue
         cost = own_utilization(a, s)
-        old = COPY if a[A_HOW][s] == How.COPY else a[A_CANDIDATE][s]
-        for j in range(a[A_WIDTH]):
-            saved[j] = a[A_INPUTS][s * a[A_WIDTH] + j]
+        old = _save(a, s, saved)
         _feed(a, s, found, w[W_BEST])
         if _within(a, s, limits, site_limits):
             total[T_UTILIZATION] += asked - cost

@@ -40,7 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, verify, and say."""
-    from planner.verify import Claim, verify
+    from planner.verdict import Claim
+    from planner.verify import verify
     from spark_planner.plan_reading import read_plan
 
     try:

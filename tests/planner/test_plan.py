@@ -11,7 +11,8 @@ from planner.errors import NoFeasiblePlan, NoPlanFound
 from planner.planning import plan
 from planner.problem import Problem, Site, Subscription, source_plan_limit
 from planner.solver import Outcome
-from planner.verify import Claim, verify
+from planner.verdict import Claim
+from planner.verify import verify
 from rewriting.candidate_table import find_candidates
 from rewriting.candidates import Effort
 from rewriting.pricing import price
