@@ -130,8 +130,7 @@ def choose_plan(
     order = class_order(table)
     timing = Timing.of(problem, table, prices, chosen, order=order)
     figures = {"ilp": figures_of(problem, table, prices, timing, order)}
-    ties = Improver(problem, prices, program, timing, strict=True)
-    ties.loga(figures["ilp"].utilization, rounds=2, enough=cancelled)
+    Improver(problem, prices, program, timing, strict=True).break_ties()
     figures["ties"] = figures_of(problem, table, prices, timing, order)
     seconds_ = {
         "candidates": clock["candidates"] - clock["start"], "solve": time.monotonic() - clock["candidates"],

@@ -46,8 +46,9 @@ def reduce_choices(choices: Choices, live: NDArray[np.bool_] | None = None) -> R
     live = np.ones(len(choices.cost), np.bool_) if live is None else live.copy()
     limiting = np.ones(len(choices.capacity), np.bool_)
     settled = np.zeros(choices.groups, np.bool_)
-    while _reduce(choices.arrays, live, limiting, settled):
-        pass
+    every = True
+    while _reduce(choices.arrays, live, limiting, settled, every):
+        every = False
     return _compact(choices, live, limiting, settled)
 
 
@@ -143,10 +144,26 @@ def _contains(row_first: Any, rows: Any, limiting: Any, small: int, large: int) 
 
 
 @kernel
-def _reduce(arrays: Any, live: Any, limiting: Any, settled: Any) -> bool:
+def _is_touched(arrays: Any, live: Any, freed: Any, g: int) -> bool:
+    """Say whether a row that a group gives or uses has been freed: else nothing has changed for it."""
+    first, row_first, rows = arrays[0], arrays[2], arrays[3]
+    if freed[g]:
+        return True
+    for c in range(first[g], first[g + 1]):
+        if live[c]:
+            for i in range(row_first[c], row_first[c + 1]):
+                if freed[rows[i]]:
+                    return True
+    return False
+
+
+@kernel
+def _reduce(arrays: Any, live: Any, limiting: Any, settled: Any, every: bool) -> bool:
+    """Make one round over the rows, then over the groups: every one, or those that this round's rows touch."""
     first, cost, row_first, rows, need, least, inner, capacity = arrays
     demand, fixed = np.zeros(capacity.size, np.int64), np.zeros(capacity.size, np.int64)
     _demand(arrays, live, settled, demand, fixed)
+    freed = np.zeros(capacity.size, np.bool_)
     changed = False
     for r in range(capacity.size):
         if limiting[r]:
@@ -155,9 +172,10 @@ def _reduce(arrays: Any, live: Any, limiting: Any, settled: Any) -> bool:
                 room += least[r]
             if demand[r] <= room:
                 limiting[r] = False
+                freed[r] = True
                 changed = True
     for g in range(need.size):
-        if settled[g]:
+        if settled[g] or not (every or _is_touched(arrays, live, freed, g)):
             continue
         alive = 0
         cheapest = -1

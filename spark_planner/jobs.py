@@ -6,6 +6,7 @@ Chunks are so many that a worker that dies takes little with it; Spark runs its 
 from __future__ import annotations
 
 import gc
+import pickle
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,9 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The patterns of a chunk of texts: each a pattern, or why it is none."""
+    """The patterns of a chunk of texts: each a pattern, or why it is none. They travel as bytes made here, for
+    Spark would look for garbage among them while it packs."""
 
-    patterns: list[Pattern | str]
+    packed: bytes
+
+    @property
+    def patterns(self) -> list[Pattern | str]:
+        """Unpack them."""
+        with no_collection():
+            return pickle.loads(self.packed)  # type: ignore[no-any-return]  # noqa: S301: packed by a worker of ours
 
 
 @contextmanager
@@ -42,7 +50,7 @@ def no_collection() -> Iterator[None]:
 def parse_chunk(texts: Sequence[str]) -> Parsed:
     """Parse patterns; those that cannot be planned come back as a reason."""
     with no_collection():
-        return Parsed([_parse(text) for text in texts])
+        return Parsed(pickle.dumps([_parse(text) for text in texts], pickle.HIGHEST_PROTOCOL))
 
 
 def _parse(text: str) -> Pattern | str:

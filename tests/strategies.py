@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
@@ -183,7 +183,7 @@ def patterns(values=VALUES, max_nodes=5):
 
 def _first_return_only(drawn):
     kept = drawn.raw.selection[0].node
-    nodes = [replace(n, returns=n.returns if i == kept else ()) for i, n in enumerate(drawn.raw.nodes)]
+    nodes = [n._replace(returns=n.returns if i == kept else ()) for i, n in enumerate(drawn.raw.nodes)]
     selection = tuple(column for column in drawn.raw.selection if column.node == kept)
     raw = Pattern(tuple(nodes), selection)
     return Drawn(str(raw), raw)
@@ -259,7 +259,7 @@ class _Writer:
         if not self.selection:
             last = self.nodes[self.last_outside]
             what = Return.VAL if last.is_attribute else Return.CONT
-            self.nodes[self.last_outside] = replace(last, returns=(what,))
+            self.nodes[self.last_outside] = last._replace(returns=(what,))
             self.selection = [Column(self.last_outside, what)]
         return Pattern(tuple(self.nodes), tuple(self.selection))
 

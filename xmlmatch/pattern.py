@@ -39,19 +39,17 @@ class Return(enum.Enum):
 _RETURN_ORDER: Final = {r: i for i, r in enumerate(Return)}
 
 
-@dataclass(frozen=True, slots=True)
-class PatternNode:
-    """One node; ``parent`` is the index of its parent among the pattern's nodes, -1 for the first."""
+class PatternNode(NamedTuple):
+    """One node; ``parent`` is the index of its parent among the pattern's nodes, -1 for the first.
+
+    A named tuple: planning makes half a million of them, and a frozen dataclass takes four times as long.
+    """
 
     label: str
     axis: Axis
     parent: int
     predicates: tuple[Predicate, ...] = ()
     returns: tuple[Return, ...] = ()
-
-    def __reduce__(self) -> tuple[type[PatternNode], tuple[object, ...]]:
-        """Pickle as a call: what a frozen dataclass does by itself takes six times as long to read back."""
-        return PatternNode, (self.label, self.axis, self.parent, self.predicates, self.returns)
 
     @property
     def is_attribute(self) -> bool:
@@ -129,12 +127,13 @@ class Pattern:
         """Why no document can ever match, or None."""
         if self.nodes[0].is_attribute and self.nodes[0].axis is Axis.CHILD:
             return f"{self.nodes[0].label} cannot be the root of a document; write //{self.nodes[0].label}"
+        attributes = [node.label.startswith("@") for node in self.nodes]
         for node in self.nodes:
-            if node.parent >= 0 and self.nodes[node.parent].is_attribute:
+            if node.parent >= 0 and attributes[node.parent]:
                 return f"{local_name(self.nodes[node.parent].label)} is an attribute and has nothing below it"
             if node.predicates and not satisfiable(node.predicates):
                 return _unsatisfied(node.label, node.predicates)
-        return self._contradicting_attribute()
+        return self._contradicting_attribute() if any(attributes) else None
 
     def _contradicting_attribute(self) -> str | None:
         """An element has an attribute once, so all that is asked of it must hold of one value."""
@@ -176,56 +175,61 @@ def canonical(nodes: Sequence[PatternNode], selection: Sequence[Column]) -> Patt
     ``nodes`` may stand in any order in which parents come before their children.
     """
     children = children_of(nodes)
+    if any(len(below) > 1 for below in children):
+        _sort_siblings(nodes, children)
+    return _renumber(nodes, children, selection)
+
+
+def _sort_siblings(nodes: Sequence[PatternNode], children: list[list[int]]) -> None:
+    """Put siblings in order and drop those that repeat; only what is below a node with several is written out."""
+    compared = [False] * len(nodes)
+    for i, node in enumerate(nodes):
+        if node.parent >= 0:
+            compared[i] = compared[node.parent] or len(children[node.parent]) > 1
     shape = [""] * len(nodes)  # the sub-pattern without what it returns
     whole = [""] * len(nodes)
     returns = [bool(node.returns) for node in nodes]
     for i in range(len(nodes) - 1, -1, -1):
-        node = nodes[i]
-        kept: dict[str, int] = {}
-        if len(children[i]) > 1:
-            children[i].sort(key=lambda c: (shape[c], whole[c]))
-        for child in children[i]:
-            kept.setdefault(f"{child} {whole[child]}" if returns[child] else whole[child], child)
-        children[i] = list(kept.values())
-        returns[i] = returns[i] or any(returns[c] for c in children[i])
-        head = f"{node.axis._value_}{node.label}"
-        if node.predicates:
-            head += "".join(f"[.{p}]" for p in _sorted_predicates(node))
-        shape[i] = head + "".join(f"[{shape[c]}]" for c in children[i])
-        given = ",".join(sorted(r._value_ for r in node.returns)) if node.returns else ""
-        whole[i] = f"{head}{{{given}}}" + "".join(f"[{whole[c]}]" for c in children[i])
-    return _renumber(nodes, children, selection)
+        node, below = nodes[i], children[i]
+        if len(below) > 1:
+            below.sort(key=lambda c: (shape[c], whole[c]))
+            kept: dict[str, int] = {}
+            for child in below:
+                kept.setdefault(f"{child} {whole[child]}" if returns[child] else whole[child], child)
+            if len(kept) < len(below):
+                below[:] = kept.values()
+        if not returns[i]:
+            returns[i] = any([returns[c] for c in below])
+        if compared[i]:
+            head = f"{node.axis._value_}{node.label}"
+            if node.predicates:
+                head += "".join([f"[.{p}]" for p in _sorted_predicates(node)])
+            shape[i] = head + "".join([f"[{shape[c]}]" for c in below])
+            given = ",".join(sorted([r._value_ for r in node.returns])) if node.returns else ""
+            whole[i] = f"{head}{{{given}}}" + "".join([f"[{whole[c]}]" for c in below])
 
 
 def _sorted_predicates(node: PatternNode) -> tuple[Predicate, ...]:
     if len(node.predicates) < 2:
-        return node.predicates
+        return tuple(node.predicates)
     return tuple(sorted(set(node.predicates), key=str))
 
 
 def _renumber(
     nodes: Sequence[PatternNode], children: Sequence[Sequence[int]], selection: Sequence[Column]
 ) -> Pattern:
-    new: dict[int, int] = {}
+    new = [-1] * (len(nodes) + 1)  # the last: the parent of the first
     out: list[PatternNode] = []
     stack = [0]
     while stack:
         i = stack.pop()
-        node = nodes[i]
+        label, axis, parent, _, returns = node = nodes[i]
         new[i] = len(out)
-        out.append(
-            PatternNode(
-                label=node.label,
-                axis=node.axis,
-                parent=new.get(node.parent, -1),
-                predicates=_sorted_predicates(node),
-                returns=node.returns
-                if len(node.returns) < 2
-                else tuple(sorted(set(node.returns), key=_RETURN_ORDER.__getitem__)),
-            )
-        )
+        if len(returns) > 1:
+            returns = tuple(sorted(set(returns), key=_RETURN_ORDER.__getitem__))
+        out.append(PatternNode(label, axis, new[parent], _sorted_predicates(node), returns))
         stack += reversed(children[i])
-    return Pattern(tuple(out), tuple(Column(new[node], what) for node, what in selection))
+    return Pattern(tuple(out), tuple([Column(new[node], what) for node, what in selection]))
 
 
 def label_in_text(label: str) -> str:
@@ -251,7 +255,7 @@ def _render(nodes: Sequence[PatternNode]) -> str:
         main = _continuation(children[i], returns, required=i in outside)
         parts = [label_in_text(node.label)]
         if node.returns:
-            parts.append("{" + ",".join(r.value for r in node.returns) + "}")
+            parts.append("{" + ",".join([r._value_ for r in node.returns]) + "}")
         if len(node.predicates) == 1 and not children[i] and i not in outside:
             parts.append(str(node.predicates[0]))
         else:

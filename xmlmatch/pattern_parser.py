@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from xmlmatch.errors import PatternError
@@ -37,6 +36,9 @@ _MAX_CLASSIFIED: Final = 1_000
 
 _NAME: Final = NCNAME
 _BRACED: Final = re.compile(rf"Q\{{([^{{}}]*)\}}(?={NAME_START})")
+# A label as most are, unless what follows makes it a prefix, an axis, a function or a braced URI.
+_PLAIN: Final = re.compile(rf"@?{_NAME.pattern}")
+_NOT_PLAIN: Final = re.compile(r"[:(]|(?<=Q)\{")
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _OPERATOR: Final = re.compile(r"!=|<=|>=|=|<|>")
 _STRING: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -45,17 +47,6 @@ _FOUND: Final = re.compile(rf"{_STRING.pattern}|{_NAME.pattern}(::|\()?|::|\.\.|
 
 STEP: Final = "a name, @name, p:name or *"
 CONDITION: Final = "[b/c], [.//c], [@x], [b='v'], [.='v'], [price>=40], joined by and"
-
-
-@dataclass(slots=True)
-class _Node:
-    """A node being built; its parts arrive in any order."""
-
-    label: str
-    axis: Axis
-    parent: int
-    predicates: list[Predicate] = field(default_factory=list)
-    returns: list[Return] = field(default_factory=list)
 
 
 def parse(text: str, namespaces: Mapping[str, str]) -> tuple[list[PatternNode], list[Column]]:
@@ -84,7 +75,7 @@ class _Parser:
         self.namespaces = {"xml": XML_URI, **namespaces}
         self.at = 0
         self.depth: list[int] = []
-        self.nodes: list[_Node] = []
+        self.nodes: list[PatternNode] = []
         self.selection: list[Column] = []
 
     # --- grammar -------------------------------------------------------------------------------------
@@ -93,7 +84,7 @@ class _Parser:
         if len(self.text) > MAX_TEXT:
             self.at = MAX_TEXT
             self.refuse("the pattern is too long", f"up to {MAX_TEXT:,} characters", ours=True)
-        if lone := re.search("[\ud800-\udfff]", self.text):
+        if not self.text.isascii() and (lone := re.search("[\ud800-\udfff]", self.text)):
             self.at = lone.start()
             self.refuse("a lone surrogate is no character", "text that UTF-8 can write", ours=True)
         self.space()
@@ -105,12 +96,8 @@ class _Parser:
             self.refuse("the path ends here", "/, //, [predicate] or {val,cont,id}")
         if not self.selection:
             what = Return.VAL if self.nodes[last].label.startswith("@") else Return.CONT
-            self.nodes[last].returns.append(what)
-            self.selection.append(Column(last, what))
-        frozen = [
-            PatternNode(n.label, n.axis, n.parent, tuple(n.predicates), tuple(n.returns)) for n in self.nodes
-        ]
-        return frozen, self.selection
+            self.give(last, what)
+        return self.nodes, self.selection
 
     def path(self, parent: int) -> int:
         """Read ``1*( axis node )`` and return the index of the last node."""
@@ -137,20 +124,24 @@ class _Parser:
             self.refuse(
                 "the pattern is too large", f"{MAX_NODES:,} nodes, {MAX_DEPTH} from the root to a leaf", ours=True
             )
-        self.nodes.append(_Node(label, axis, parent))
+        self.nodes.append(PatternNode(label, axis, parent))
         self.depth.append(depth)
         while True:
             self.space()
-            if self.text.startswith("{", self.at):
+            sign = self.text[self.at : self.at + 1]
+            if sign == "{":
                 self.returns(index)
-            elif self.text.startswith("[", self.at):
+            elif sign == "[":
                 self.predicate(index)
             else:
                 return index
 
     def label(self) -> str:
-        self.space()
         start = self.at
+        plain = _PLAIN.match(self.text, start)
+        if plain is not None and _NOT_PLAIN.match(self.text, plain.end()) is None:
+            self.at = plain.end()
+            return plain[0]
         attribute = self.take("@")
         if attribute:
             self.space()
@@ -216,13 +207,19 @@ class _Parser:
             if what is Return.CONT and node.label.startswith("@"):
                 self.refuse("an attribute has no content", f"{node.label}{{val}} or {{id}}", ours=True)
             self.at = start + len(found[0])
-            node.returns.append(what)
-            self.selection.append(Column(index, what))
+            node = self.give(index, what)
             self.space()
             if self.take("}"):
                 return
             if not self.take(","):
                 self.refuse("the braces are not closed", ", or }", ours=True)
+
+    def give(self, index: int, what: Return) -> PatternNode:
+        """Let a node return something, as the next column."""
+        node = self.nodes[index]
+        node = self.nodes[index] = node._replace(returns=(*node.returns, what))
+        self.selection.append(Column(index, what))
+        return node
 
     def predicate(self, index: int) -> None:
         self.at += 1
@@ -295,7 +292,8 @@ class _Parser:
                 "a comparison needs a constant on its right",
                 "'text', \"text\" or a number such as 40 or -2.5",
             )
-        self.nodes[index].predicates.append(Predicate(operator, constant))
+        node = self.nodes[index]
+        self.nodes[index] = node._replace(predicates=(*node.predicates, Predicate(operator, constant)))
         return True
 
     # --- tokens --------------------------------------------------------------------------------------
