@@ -32,7 +32,7 @@ class Parsed:
     def patterns(self) -> list[Pattern | str]:
         """Unpack them."""
         with no_collection():
-            return pickle.loads(self.packed)  # type: ignore[no-any-return]  # noqa: S301: packed by a worker of ours
+            return pickle.loads(self.packed)  # type: ignore[no-any-return]  # packed by a worker of ours
 
 
 @contextmanager

@@ -199,7 +199,7 @@ def _sort_siblings(nodes: Sequence[PatternNode], children: list[list[int]]) -> N
             if len(kept) < len(below):
                 below[:] = kept.values()
         if not returns[i]:
-            returns[i] = any([returns[c] for c in below])
+            returns[i] = any(returns[c] for c in below)
         if compared[i]:
             head = f"{node.axis._value_}{node.label}"
             if node.predicates:

@@ -1,0 +1,143 @@
+"""One connection between two hosts: bytes and a clock in, frames out.
+
+Theory of operation. Both sides say ``Hello`` first; the version spoken is the highest that both know. Every
+frame carries its number: over TCP they always follow on each other, and anything that loses, repeats or reorders
+frames is noticed at the next one, at the latest at a keep-alive. A repeated frame is dropped; a missing one ends
+the connection, and the feeds on it begin again where their receivers stand. Who is silent for ``dead_s`` is
+taken for dead; so each side says ``Alive`` when it has said nothing for ``alive_s``.
+
+    GREETING --Hello--> READY --Bye, silence, a missing frame, a malformed one--> CLOSED
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from overlay.wire.errors import BrokenConnection, MalformedFrame
+from overlay.wire.frames import HEAD, MAX_FRAME, Alive, Bye, Hello, decode_untrusted
+from overlay.wire.outbox import Outbox
+
+if TYPE_CHECKING:
+    from overlay.wire.frames import Frame
+
+VERSIONS: Final = (1, 1)
+"""The lowest and the highest version of the protocol spoken here."""
+
+
+class Stage(enum.Enum):
+    """Where a connection stands."""
+
+    GREETING = enum.auto()
+    READY = enum.auto()
+    CLOSED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """``alive_s``: say something at least this often; less notices deaths sooner and costs more idle traffic.
+    ``dead_s``: who is silent for longer is dead; too little takes slow machines for dead ones."""
+
+    alive_s: float = 1.0
+    dead_s: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alive_s < self.dead_s:
+            raise ValueError(f"alive_s {self.alive_s} must be above 0 and below dead_s {self.dead_s}")
+
+
+@dataclass(slots=True)
+class Connection:
+    """This side's view of a connection. ``incarnation`` is drawn anew by every process."""
+
+    incarnation: int
+    now: float
+    revocation: int = 0
+    patience: Patience = field(default_factory=Patience)
+    outbox: Outbox = field(default_factory=Outbox)
+    stage: Stage = Stage.GREETING
+    version: int = 0
+    theirs: Hello | None = None
+    _buffer: bytearray = field(default_factory=bytearray)
+    _expected: int = 0
+    _heard: float = 0.0
+    _said: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._heard = self._said = self.now
+        self.outbox.put(Hello(*VERSIONS, self.incarnation, self.revocation))
+
+    def receive(self, data: bytes, now: float) -> list[Frame]:
+        """Take bytes in and return the frames that are whole; raise if the connection cannot go on."""
+        if self.stage is Stage.CLOSED:
+            return []
+        self._heard = now
+        self._buffer += data
+        frames: list[Frame] = []
+        at = 0
+        try:
+            while len(self._buffer) - at >= HEAD:
+                size = int.from_bytes(self._buffer[at : at + 4])
+                if not 4 < size <= MAX_FRAME:
+                    raise MalformedFrame(f"{size:,} bytes long; the most is {MAX_FRAME:,}")
+                if len(self._buffer) - at < 4 + size:
+                    break
+                body = bytes(self._buffer[at + 4 : at + 4 + size])
+                at += 4 + size
+                frame = self._numbered(body)
+                if frame is not None:
+                    frames += self._greeted(frame)
+        except (BrokenConnection, MalformedFrame):
+            self.stage = Stage.CLOSED
+            raise
+        finally:
+            del self._buffer[:at]
+        return frames
+
+    def _numbered(self, body: bytes) -> Frame | None:
+        number = int.from_bytes(body[:4])
+        ahead = (number - self._expected) & 0xFFFFFFFF
+        if ahead >= 1 << 31:
+            return None  # it came before
+        if ahead:
+            raise BrokenConnection(f"{ahead} frames are missing")
+        self._expected = (self._expected + 1) & 0xFFFFFFFF
+        return decode_untrusted(body[4:])
+
+    def _greeted(self, frame: Frame) -> list[Frame]:
+        if self.stage is Stage.GREETING:
+            if not isinstance(frame, Hello):
+                raise MalformedFrame(f"{type(frame).__name__} before the greeting")
+            low, high = max(VERSIONS[0], frame.lowest), min(VERSIONS[1], frame.highest)
+            if low > high:
+                raise BrokenConnection(
+                    f"it speaks versions {frame.lowest} to {frame.highest}, we {VERSIONS[0]} to {VERSIONS[1]}"
+                )
+            self.stage, self.version, self.theirs = Stage.READY, high, frame
+        elif isinstance(frame, Hello):
+            raise MalformedFrame("a second greeting")
+        if isinstance(frame, Bye):
+            self.stage = Stage.CLOSED
+        return [frame]
+
+    def send(self, most: int, now: float) -> bytes:
+        """Take bytes to send."""
+        data = self.outbox.take(most)
+        if data:
+            self._said = now
+        return data
+
+    def tick(self, now: float) -> None:
+        """Keep the connection alive; raise ``BrokenConnection`` if the other side is dead."""
+        if self.stage is Stage.CLOSED:
+            return
+        if now - self._heard >= self.patience.dead_s:
+            self.stage = Stage.CLOSED
+            raise BrokenConnection(f"nothing was heard for {now - self._heard:.1f} s")
+        if now - self._said >= self.patience.alive_s and not self.outbox:
+            self.outbox.put(Alive(self.revocation))
+
+    def next_tick(self) -> float:
+        """When ``tick`` has something to do next."""
+        return min(self._heard + self.patience.dead_s, self._said + self.patience.alive_s)

@@ -1,0 +1,190 @@
+"""Frames: everything two hosts say to each other, and its encoding.
+
+On the wire a frame is a length (4 bytes, big-endian, of what follows), its number on this connection (4 bytes),
+and a MessagePack array that begins with the tag below. Sizes are checked before anything is allocated. A feed is
+named by a number that its receiver chose; which way a frame travels says whose number it is. Intervals are
+(after, upto]: what an interval covers and does not carry is empty.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from overlay.wire.errors import MalformedFrame
+
+MAX_FRAME: Final = 256 << 10
+"""The most a frame may have after its length: more would delay the control frames behind it."""
+FRAGMENT: Final = 64 << 10
+"""How much of a batch travels in one frame, so that the feeds of a connection take turns."""
+HEAD: Final = 8
+MOST_NAME: Final = 200
+
+
+class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What all frames are: arrays without the names of their fields."""
+
+
+class Hello(_Frame, tag=1, frozen=True):
+    """The first frame of both sides: the versions spoken, the incarnation of the process, its revocation list."""
+
+    lowest: int
+    highest: int
+    incarnation: int
+    revocation: int
+
+
+class Alive(_Frame, tag=2, frozen=True):
+    """Said when nothing else was for a while; also asks for nothing."""
+
+    revocation: int
+
+
+class Bye(_Frame, tag=3, frozen=True):
+    """The connection ends on purpose."""
+
+    reason: str
+
+
+class Open(_Frame, tag=4, frozen=True):
+    """Feed me: the results of ``upstream`` (empty: of the pattern ``query``, by the source) after a document.
+
+    ``link``: what of the results, and filtered how; empty for all of them. ``permit``: the signed configuration of
+    the receiver that names this feed. ``credit``: how many bytes may be sent before more is granted.
+    """
+
+    feed: int
+    upstream: str
+    downstream: str
+    query: str
+    link: bytes
+    permit: bytes
+    generation: int
+    after: int
+    credit: int
+
+
+class Opened(_Frame, tag=5, frozen=True):
+    """The feed is open and covers what comes after ``after``: more than was asked where the rest is gone."""
+
+    feed: int
+    after: int
+    level: int
+
+
+class Batch(_Frame, tag=6, frozen=True):
+    """The results for one document, or a fragment of them with more to come; covers (after, number]."""
+
+    feed: int
+    after: int
+    number: int
+    data: bytes
+    more: bool
+
+
+class Frontier(_Frame, tag=7, frozen=True):
+    """There is nothing for the documents in (after, upto]."""
+
+    feed: int
+    after: int
+    upto: int
+
+
+class Failed(_Frame, tag=8, frozen=True):
+    """Nothing for the documents in (after, number), and ``number`` cannot be processed, for this reason."""
+
+    feed: int
+    after: int
+    number: int
+    reason: str
+
+
+class Gap(_Frame, tag=9, frozen=True):
+    """Nobody can serve the documents in (after, upto] any more."""
+
+    feed: int
+    after: int
+    upto: int
+
+
+class Ended(_Frame, tag=10, frozen=True):
+    """The sender ends or refuses a feed. ``why``: ``busy``, ``moved``, ``gone``, ``forbidden``, ``lost``."""
+
+    feed: int
+    why: str
+    text: str
+
+
+class Credit(_Frame, tag=11, frozen=True):
+    """Up to so many bytes may have been sent since the feed was opened; and what is committed up to where."""
+
+    feed: int
+    total: int
+    acknowledged: int
+
+
+class Cancel(_Frame, tag=12, frozen=True):
+    """The receiver ends a feed."""
+
+    feed: int
+
+
+class Ask(_Frame, tag=13, frozen=True):
+    """A question with a number of its own; the answer carries it back."""
+
+    question: int
+    what: str
+    body: bytes
+
+
+class Answer(_Frame, tag=14, frozen=True):
+    """The answer to a question, or why there is none."""
+
+    question: int
+    ok: bool
+    body: bytes
+
+
+Frame: TypeAlias = (
+    Hello | Alive | Bye | Open | Opened | Batch | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask | Answer
+)
+FromReceiver: TypeAlias = Open | Credit | Cancel
+FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Frame)
+
+
+def encode(frame: Frame, number: int) -> bytes:
+    """Write a frame, with its head.
+
+    >>> decode_untrusted(encode(Frontier(1, 5, 9), 3)[HEAD:])
+    Frontier(feed=1, after=5, upto=9)
+    """
+    body = _ENCODER.encode(frame)
+    if len(body) + 4 > MAX_FRAME:
+        raise ValueError(f"a frame of {len(body):,} bytes; the most is {MAX_FRAME - 4:,}")
+    return b"".join(((len(body) + 4).to_bytes(4), (number & 0xFFFFFFFF).to_bytes(4), body))
+
+
+def decode_untrusted(body: bytes | memoryview) -> Frame:
+    """Read a frame's body; raise ``MalformedFrame`` for anything that is none."""
+    try:
+        frame: Frame = _DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise MalformedFrame(str(exc)) from None
+    _check(frame)
+    return frame
+
+
+def _check(frame: Frame) -> None:
+    """Refuse numbers that no honest host would send."""
+    for name in frame.__struct_fields__:
+        value = getattr(frame, name)
+        if isinstance(value, int) and not 0 <= value < 1 << 62:
+            raise MalformedFrame(f"{name} is {value}")
+    if isinstance(frame, Batch | Frontier | Failed | Gap):
+        end = frame.upto if isinstance(frame, Frontier | Gap) else frame.number
+        if end <= frame.after:
+            raise MalformedFrame(f"({frame.after}, {end}] is empty")

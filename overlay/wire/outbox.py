@@ -1,0 +1,76 @@
+"""What waits to be sent on one connection, and in which order it leaves.
+
+Control frames go first, in order. Then feeds take turns, one frame each, so that a large batch of one does not
+hold up the others. Frames of one feed never overtake each other. What waits is bounded by the credits that the
+receivers granted, not here; questions and answers are bounded by who asks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from overlay.wire.frames import FRAGMENT, Batch, encode
+
+if TYPE_CHECKING:
+    from overlay.wire.frames import Frame, FromSender
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Frames that wait; ``take`` numbers and encodes them.
+
+    >>> from overlay.wire.frames import Alive, Frontier
+    >>> box = Outbox()
+    >>> box.put_feed(Frontier(1, 0, 5))
+    >>> box.put(Alive(0))
+    >>> len(box.take(1000)), bool(box)
+    (24, False)
+    """
+
+    _control: deque[Frame] = field(default_factory=deque)
+    _feeds: dict[int, deque[FromSender]] = field(default_factory=dict)
+    _next: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._control or self._feeds)
+
+    def put(self, frame: Frame) -> None:
+        """Let a control frame wait; it goes before all that feeds send."""
+        self._control.append(frame)
+
+    def put_feed(self, frame: FromSender) -> None:
+        """Let a frame of a feed wait; a large batch is cut into fragments."""
+        waiting = self._feeds.setdefault(frame.feed, deque())
+        if isinstance(frame, Batch) and len(frame.data) > FRAGMENT:
+            data = memoryview(frame.data)
+            for at in range(0, len(data), FRAGMENT):
+                more = at + FRAGMENT < len(data)
+                waiting.append(Batch(frame.feed, frame.after, frame.number, bytes(data[at : at + FRAGMENT]), more))
+        else:
+            waiting.append(frame)
+
+    def drop(self, feed: int) -> None:
+        """Forget what waits for a feed that its receiver has ended."""
+        self._feeds.pop(feed, None)
+
+    def take(self, most: int) -> bytes:
+        """Take frames out, about as many bytes as asked for, at least one frame if any waits."""
+        out, size = [], 0
+        while size < most and self:
+            data = encode(self._pop(), self._next)
+            self._next += 1
+            out.append(data)
+            size += len(data)
+        return b"".join(out)
+
+    def _pop(self) -> Frame:
+        if self._control:
+            return self._control.popleft()
+        feed, waiting = next(iter(self._feeds.items()))
+        del self._feeds[feed]
+        frame = waiting.popleft()
+        if waiting:
+            self._feeds[feed] = waiting  # to the end of the queue
+        return frame

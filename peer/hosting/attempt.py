@@ -1,0 +1,62 @@
+"""One way of being fed, tried from a document on: its feeds, and what has come over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from overlay.feeds.items import Item, Kind
+from overlay.feeds.receiving import Stage
+
+if TYPE_CHECKING:
+    from overlay.feeds.intake import Intake
+    from overlay.feeds.receiving import Receiving
+    from overlay.wire.frames import FromSender
+    from peer.hosting.configuration import Input
+    from peer.hosting.results import Joining
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """A choice of inputs (none: the source), and the state of the feed from each. ``place``: its place among the
+    choices."""
+
+    place: int
+    inputs: tuple[Input, ...]
+    joining: Joining
+    sites: tuple[str, ...]
+    feeds: list[Receiving]
+    intake: Intake
+    begun: float
+
+    @property
+    def is_source(self) -> bool:
+        """Whether the source feeds it."""
+        return not self.inputs
+
+    @property
+    def is_live(self) -> bool:
+        """Whether every feed is open."""
+        return all(feed.stage is Stage.LIVE for feed in self.feeds)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether some feed has ended, or cannot give what is owed."""
+        return any(feed.stage is Stage.ENDED or feed.missing for feed in self.feeds)
+
+    @property
+    def missing(self) -> int:
+        """Up to where some sender has nothing any more; 0 if all have everything."""
+        return max(feed.missing for feed in self.feeds)
+
+    def handle(self, number: int, frame: FromSender) -> None:
+        """Take a frame of one feed in. ``MalformedFrame`` if it does not follow on the last."""
+        feed = self.feeds[number]
+        items = feed.handle(frame)
+        if feed.missing and self.is_source:
+            # Nobody has it if the source has not: that is a gap, and the feed goes on after it.
+            items = [*items, Item(feed.missing, Kind.GAP, after=feed.covered)]
+            feed.skip_missing()
+        for item in items:
+            self.intake.take(number, item, feed.covered)
+        self.intake.take(number, None, feed.covered)

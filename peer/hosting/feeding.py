@@ -1,0 +1,247 @@
+"""How one subscription is fed: its first choice, failover, and moves without a break.
+
+Theory of operation. An *attempt* is one choice of inputs, opened from the frontier on. The *current* attempt
+makes results. When it fails (a machine is lost, a feed is refused or ends, a sender lacks what is owed) the next
+choice begins at once from the frontier; the source is the last. A choice that failed rests for a while, longer
+each time, with jitter. While something better than the current choice may be tried, a *trial* runs beside it,
+and takes over when it has come as far as the frontier: so a new configuration, or the way back to the first
+choice, costs no pause. A sender that has lost what is owed is tried again when the source has fed the
+subscription past that.
+
+    none --begin--> current                    current --fails--> next choice as current
+    current --better choice rested, or new configuration--> current + trial
+    current + trial --trial reaches the frontier--> trial is current        trial --fails--> current
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from overlay.feeds.intake import Intake
+from overlay.feeds.receiving import Receiving
+from overlay.wire.frames import Open
+from peer.hosting.attempt import Attempt
+from peer.hosting.results import BadLink, Joining
+from xmlmatch import Pattern, PatternError
+
+if TYPE_CHECKING:
+    import random
+
+    from overlay.feeds.intake import Ready
+    from overlay.wire.frames import FromReceiver, FromSender
+    from peer.hosting.configuration import Configuration, Input
+
+
+@dataclass(frozen=True, slots=True)
+class FeedingTimes:
+    """``open_s``: a feed that is not open by then has failed. ``rest_s``: how long a failed choice rests the first
+    time; ``longest_rest_s``: at most. Less returns sooner to the first choice, and asks more often."""
+
+    open_s: float = 3.0
+    rest_s: float = 2.0
+    longest_rest_s: float = 60.0
+
+
+class FeedPort(Protocol):
+    """What feeding needs of its host."""
+
+    def next_feed(self) -> int:
+        """Return a number that no other feed to this host has."""
+
+    def send(self, site: str, frame: FromReceiver) -> bool:
+        """Send, or say that there is no connection; then one is made."""
+
+    def registered(self, feed: int, owner: Feeding, attempt: Attempt, place: int) -> None:
+        """Let frames of a feed find their way."""
+
+    def forget(self, feed: int) -> None:
+        """No frame of this feed is wanted any more."""
+
+
+SOURCE_PLACE: Final = 1 << 30
+
+
+@dataclass(slots=True)
+class _Rest:
+    until: float = 0.0
+    times: int = 0
+    frontier: int = 0  # not before the subscription is there
+
+
+@dataclass(slots=True, eq=False)
+class Feeding:
+    """The feeds into one subscription. ``frontier``: everything up to there has been taken out."""
+
+    pattern: Pattern
+    configuration: Configuration
+    permit: bytes
+    frontier: int
+    source: str
+    port: FeedPort
+    rng: random.Random
+    times: FeedingTimes = field(default_factory=FeedingTimes)
+    current: Attempt | None = None
+    trial: Attempt | None = None
+    failovers: int = 0
+    _rests: dict[int, _Rest] = field(default_factory=dict)
+    _unsent: list[tuple[str, Open]] = field(default_factory=list)
+
+    def begin(self, now: float) -> None:
+        """Begin with the best choice that is not resting."""
+        self.current = self._attempt(now)
+
+    def reconfigure(self, configuration: Configuration, permit: bytes, now: float) -> None:
+        """Move to another configuration; what runs goes on until the new first choice has caught up."""
+        self.configuration, self.permit = configuration, permit
+        self._rests.clear()
+        self._drop(self.trial)
+        self.trial = None
+        if self.current is None:
+            self.begin(now)
+            return
+        wanted = configuration.choices[0] if configuration.choices else ()
+        if self.current.inputs == wanted:
+            self.current.place = 0 if wanted else SOURCE_PLACE
+            return
+        self.current.place = SOURCE_PLACE + 1  # worse than anything in the new configuration
+        self.trial = self._attempt(now)
+
+    def handle(self, attempt: Attempt, place: int, frame: FromSender, now: float) -> None:
+        """Take a frame in; ``MalformedFrame`` passes through when the feed is done with."""
+        if attempt not in (self.current, self.trial):
+            return
+        try:
+            attempt.handle(place, frame)
+        finally:
+            self._judge(attempt, now)
+
+    def site_lost(self, site: str, now: float) -> None:
+        """A machine cannot be reached: what hangs on it has failed."""
+        self._unsent = [one for one in self._unsent if one[0] != site]
+        for attempt in (self.trial, self.current):
+            if attempt is not None and site in attempt.sites:
+                self._failed(attempt, now)
+
+    def site_up(self, site: str) -> None:
+        """A machine is connected: ask it for what waits."""
+        waiting = [frame for where, frame in self._unsent if where == site]
+        self._unsent = [one for one in self._unsent if one[0] != site]
+        for frame in waiting:
+            self.port.send(site, frame)
+
+    def tick(self, now: float) -> None:
+        """Give up what takes too long, and try what is better than the current choice."""
+        for attempt in (self.trial, self.current):
+            if attempt is not None and not attempt.is_live and now - attempt.begun >= self.times.open_s:
+                self._failed(attempt, now)
+        if self.current is None:
+            self.begin(now)
+        elif self.trial is None:
+            best = self._best(now)
+            if best is not None and best < self.current.place:
+                self.trial = self._attempt(now)
+
+    def ready(self) -> Ready | None:
+        """Take out what can be computed now, and use up the credit it took; None if there is nothing new."""
+        if self.trial is not None and self.trial.is_live and self.trial.intake.covered >= self.frontier:
+            self._drop(self.current)
+            self.current, self.trial = self.trial, None
+        if self.current is None or self.current.intake.covered <= self.frontier:
+            return None
+        ready = self.current.intake.ready(frontier=self.frontier)
+        self.frontier = ready.upto
+        return ready
+
+    def used(self, ready: Ready, acknowledged: int) -> None:
+        """Grant the senders more, for what was taken out."""
+        if self.current is None:
+            return
+        for feed, site, size in zip(self.current.feeds, self.current.sites, ready.used, strict=True):
+            for frame in feed.use(size, acknowledged):
+                self.port.send(site, frame)
+
+    def poisoned(self, now: float) -> None:
+        """What came could not be joined: this choice has failed."""
+        if self.current is not None:
+            self._failed(self.current, now)
+
+    def end(self) -> None:
+        """Take no more."""
+        self._drop(self.trial)
+        self._drop(self.current)
+        self.trial = self.current = None
+        self._unsent = []
+
+    @property
+    def level(self) -> int:
+        """One more than the deepest feeder's."""
+        return 1 + max((feed.level for feed in self.current.feeds), default=0) if self.current else 0
+
+    def _best(self, now: float) -> int | None:
+        """Return the first choice that is not resting, the source last; None if all are."""
+        places: list[int] = [*range(len(self.configuration.choices)), SOURCE_PLACE]
+        for place in places:
+            rest = self._rests.get(place)
+            if rest is None or (now >= rest.until and self.frontier >= rest.frontier):
+                return place
+        return None
+
+    def _attempt(self, now: float) -> Attempt | None:
+        """Open the feeds of the best choice; None if all are resting."""
+        place = self._best(now)
+        if place is None:
+            return None
+        inputs: tuple[Input, ...] = () if place == SOURCE_PLACE else self.configuration.choices[place]
+        try:
+            joining = Joining(self.pattern, tuple(Pattern.parse(one.pattern) for one in inputs))
+            cuts = joining.cuts()
+        except (BadLink, PatternError):
+            self._rest(place, now)
+            return self._attempt(now)
+        sites = tuple(one.site for one in inputs) or (self.source,)
+        feeds = [Receiving(self.port.next_feed(), self.frontier) for _ in sites]
+        attempt = Attempt(place, inputs, joining, sites, feeds, Intake(len(feeds), self.frontier), now)
+        for number, (feed, site, cut) in enumerate(zip(feeds, sites, cuts, strict=True)):
+            self.port.registered(feed.feed, self, attempt, number)
+            upstream = inputs[number].subscription if inputs else ""
+            asked = Open(
+                feed.feed, upstream, self.configuration.subscription, self.pattern.text, cut, self.permit,
+                self.configuration.generation, self.frontier, feed.window,
+            )  # fmt: skip
+            if not self.port.send(site, asked):
+                self._unsent.append((site, asked))
+        return attempt
+
+    def _judge(self, attempt: Attempt, now: float) -> None:
+        if attempt.has_failed:
+            self._failed(attempt, now)
+
+    def _failed(self, attempt: Attempt, now: float) -> None:
+        self._rest(attempt.place, now, attempt.missing)
+        self._drop(attempt)
+        if attempt is self.trial:
+            self.trial = None
+            return
+        self.failovers += 1
+        self.current, self.trial = self.trial, None
+        if self.current is None:
+            self.current = self._attempt(now)
+
+    def _rest(self, place: int, now: float, frontier: int = 0) -> None:
+        rest = self._rests.setdefault(place, _Rest())
+        longest = min(self.times.rest_s * 2**rest.times, self.times.longest_rest_s)
+        rest.until, rest.times = now + longest * (0.5 + self.rng.random()), min(rest.times + 1, 20)
+        rest.frontier = frontier
+
+    def _drop(self, attempt: Attempt | None) -> None:
+        if attempt is None:
+            return
+        gone = {feed.feed for feed in attempt.feeds}
+        waiting = {frame.feed for _, frame in self._unsent}
+        self._unsent = [one for one in self._unsent if one[1].feed not in gone]
+        for feed, site in zip(attempt.feeds, attempt.sites, strict=True):
+            self.port.forget(feed.feed)
+            if feed.feed not in waiting:
+                for frame in feed.end():
+                    self.port.send(site, frame)

@@ -1,0 +1,68 @@
+"""What a subscription has for past documents: the newest in memory, the older in its store.
+
+Everything in (``lowest``, ``frontier``] can be read; a document without an item has no results.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from overlay.feeds.items import Item
+
+RECENT_BYTES: Final = 4 << 20
+"""How much of a subscription's newest results stays in memory, to feed others without reading them back."""
+
+
+class Stretch(NamedTuple):
+    """Items in order, and up to where they are all there are."""
+
+    items: Sequence[Item]
+    upto: int
+
+
+class History:
+    """Items by document; ``stored(after, upto, most_bytes)`` reads older ones, and gets further than ``after``."""
+
+    def __init__(
+        self,
+        frontier: int,
+        lowest: int,
+        stored: Callable[[int, int, int], Stretch],
+        *,
+        recent_bytes: int = RECENT_BYTES,
+    ) -> None:
+        self.frontier, self.lowest = frontier, lowest
+        self._stored = stored
+        self._recent: deque[Item] = deque()
+        self._since = frontier
+        self._size, self._most = 0, recent_bytes
+
+    def add(self, items: Sequence[Item], upto: int) -> None:
+        """Add what came for the documents in (frontier, upto]."""
+        if upto < self.frontier or any(not self.frontier < item.number <= upto for item in items):
+            raise ValueError(f"items outside ({self.frontier}, {upto}]")
+        self._recent.extend(items)
+        self._size += sum(len(item.data) for item in items)
+        self.frontier = upto
+        while self._size > self._most and len(self._recent) > 1:
+            gone = self._recent.popleft()
+            self._since = gone.number
+            self._size -= len(gone.data)
+
+    def read(self, after: int, most_bytes: int) -> Stretch:
+        """Return items after a document, about as many bytes as asked for."""
+        if after < self._since:
+            return self._stored(after, self._since, most_bytes)
+        found: list[Item] = []
+        size = 0
+        for item in self._recent:
+            if item.number > after:
+                if size >= most_bytes:
+                    return Stretch(found, found[-1].number)
+                found.append(item)
+                size += len(item.data)
+        return Stretch(found, self.frontier)

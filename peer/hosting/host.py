@@ -1,0 +1,273 @@
+"""All subscriptions of one machine: frames and a clock in; frames, and results to store, out.
+
+Frames between subscriptions of the same machine take the same way, without leaving it. Nothing here waits: what
+is to be sent goes to the ``Port``, what is to be stored too, and ``committed`` says later that it is safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from overlay.feeds.items import Item, Kind
+from overlay.wire.errors import MalformedFrame
+from overlay.wire.frames import Cancel, Credit, Ended, Open
+from peer.hosting.feeding import Feeding, FeedingTimes
+from peer.hosting.history import History
+from peer.hosting.outlet import Outlet
+from rewriting.errors import RewritingError
+from xmlmatch import Pattern
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
+    from overlay.feeds.intake import Ready
+    from overlay.wire.frames import FromReceiver, FromSender
+    from peer.hosting.attempt import Attempt
+    from peer.hosting.configuration import Configuration
+    from peer.hosting.history import Stretch
+
+
+class Port(Protocol):
+    """What a host needs of the machine it runs on."""
+
+    def send(self, site: str, frame: FromReceiver | FromSender) -> bool:
+        """Send to another machine; False if there is no connection, and then make one."""
+
+    def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
+        """Store results and the frontier, together; ``Host.committed`` is called when that is done."""
+
+    def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
+        """Read stored results in order."""
+
+    def forbids(self, site: str, asked: Open) -> str:
+        """Say why a machine may not open a feed; empty if it may."""
+
+
+@dataclass(slots=True, eq=False)
+class Hosted:
+    """A subscription on this machine."""
+
+    name: str
+    configuration: Configuration
+    feeding: Feeding
+    outlet: Outlet
+    committed: int
+    is_draining: bool = False
+
+    @property
+    def frontier(self) -> int:
+        """Everything up to there is known."""
+        return self.outlet.history.frontier
+
+
+class Host:
+    """The subscriptions of one machine; see the module's text."""
+
+    def __init__(
+        self, site: str, source: str, port: Port, rng: random.Random, times: FeedingTimes | None = None
+    ) -> None:
+        self.site, self.source = site, source
+        self.subscriptions: dict[str, Hosted] = {}
+        self._port, self._rng = port, rng
+        self._times = times or FeedingTimes()
+        self._feeds: dict[int, tuple[Feeding, Attempt, int]] = {}
+        self._next = 1
+        self._own: deque[FromReceiver | FromSender] = deque()
+        self._awake: dict[str, None] = {}
+        self._served: dict[tuple[str, int], str] = {}
+
+    # What happens.
+
+    def install(
+        self, configuration: Configuration, permit: bytes, now: float, *, frontier: int | None = None,
+        lowest: int | None = None,
+    ) -> bool:  # fmt: skip
+        """Take a configuration in; say whether it was newer than what was there. ``frontier`` and ``lowest``: of a
+        subscription that was hosted before."""
+        known = self.subscriptions.get(configuration.subscription)
+        if known is not None:
+            if configuration.version <= known.configuration.version:
+                return False
+            known.configuration = configuration
+            known.outlet.most = configuration.feeds
+            known.feeding.reconfigure(configuration, permit, now)
+            self._wake(configuration.subscription)
+            self._run(now)
+            return True
+        pattern = Pattern.parse(configuration.pattern)
+        start = configuration.start if frontier is None else frontier
+        name = configuration.subscription
+
+        def stored(after: int, upto: int, most_bytes: int) -> Stretch:
+            return self._port.stored(name, after, upto, most_bytes)
+
+        history = History(start, configuration.start if lowest is None else lowest, stored)
+        outlet = Outlet(pattern, history, configuration.feeds, self.site)
+        feeding = Feeding(pattern, configuration, permit, start, self.source, self, self._rng, self._times)
+        self.subscriptions[name] = Hosted(name, configuration, feeding, outlet, start)
+        feeding.begin(now)
+        self._wake(name)
+        self._run(now)
+        return True
+
+    def withdraw(self, name: str, now: float) -> None:
+        """Let a subscription go: at once if it feeds nobody, else when those it feeds have moved."""
+        hosted = self.subscriptions[name]
+        hosted.is_draining = True
+        self._finish_draining(now)
+
+    def handle(self, site: str, frame: FromReceiver | FromSender, now: float) -> None:
+        """Take a frame of another machine in."""
+        self._handle(site, frame, now)
+        self._run(now)
+
+    def site_up(self, site: str, now: float) -> None:
+        """A connection to a machine is there."""
+        for hosted in list(self.subscriptions.values()):
+            hosted.feeding.site_up(site)
+        self._run(now)
+
+    def site_lost(self, site: str, now: float) -> None:
+        """A machine cannot be reached, or its connection broke."""
+        for hosted in list(self.subscriptions.values()):
+            hosted.outlet.site_lost(site)
+            hosted.feeding.site_lost(site, now)
+        self._served = {key: name for key, name in self._served.items() if key[0] != site}
+        self._finish_draining(now)
+        self._wake_all()
+        self._run(now)
+
+    def committed(self, name: str, upto: int) -> None:
+        """Results up to a document are safe on disk."""
+        if name in self.subscriptions:
+            self.subscriptions[name].committed = max(self.subscriptions[name].committed, upto)
+
+    def tick(self, now: float) -> None:
+        """Do what time brings."""
+        for hosted in list(self.subscriptions.values()):
+            hosted.feeding.tick(now)
+        self._finish_draining(now)
+        self._wake_all()
+        self._run(now)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether feeds that are behind could be sent more: call ``tick`` again soon."""
+        return any(hosted.outlet.is_behind for hosted in self.subscriptions.values())
+
+    # What ``Feeding`` needs.
+
+    def next_feed(self) -> int:
+        """Return a number for a feed."""
+        self._next += 1
+        return self._next
+
+    def registered(self, feed: int, owner: Feeding, attempt: Attempt, place: int) -> None:
+        """Let frames of a feed find their way."""
+        self._feeds[feed] = owner, attempt, place
+
+    def forget(self, feed: int) -> None:
+        """Drop what still comes for a feed."""
+        self._feeds.pop(feed, None)
+
+    def send(self, site: str, frame: FromReceiver | FromSender) -> bool:
+        """Send to a machine, this one included."""
+        if site == self.site:
+            self._own.append(frame)
+            return True
+        return self._port.send(site, frame)
+
+    # How it is done.
+
+    def _run(self, now: float) -> None:
+        """Go on until nothing happens on this machine any more."""
+        while True:
+            while self._own:
+                self._handle(self.site, self._own.popleft(), now)
+            awake, self._awake = self._awake, {}
+            for hosted in [self.subscriptions[name] for name in awake if name in self.subscriptions]:
+                while self._advance(hosted, now):
+                    pass
+                for site, frame in hosted.outlet.pump():
+                    self.send(site, frame)
+            if not self._own and not self._awake:
+                return
+
+    def _wake(self, name: str) -> None:
+        self._awake[name] = None
+
+    def _wake_all(self) -> None:
+        self._awake = dict.fromkeys(self.subscriptions)
+
+    def _handle(self, site: str, frame: FromReceiver | FromSender, now: float) -> None:
+        if isinstance(frame, Open):
+            self._open(site, frame)
+        elif isinstance(frame, Credit | Cancel):
+            name = self._served.get((site, frame.feed), "")
+            if name in self.subscriptions:
+                self.subscriptions[name].outlet.handle(site, frame)
+                self._wake(name)
+            if isinstance(frame, Cancel):
+                self._served.pop((site, frame.feed), None)
+        elif frame.feed in self._feeds:
+            owner, attempt, place = self._feeds[frame.feed]
+            if attempt.sites[place] == site:
+                # A frame that does not follow ends its feed, and another way of being fed begins.
+                with contextlib.suppress(MalformedFrame):
+                    owner.handle(attempt, place, frame, now)
+                self._wake(owner.configuration.subscription)
+
+    def _open(self, site: str, asked: Open) -> None:
+        hosted = self.subscriptions.get(asked.upstream)
+        reason = "" if site == self.site else self._port.forbids(site, asked)
+        if hosted is None or hosted.is_draining:
+            self.send(site, Ended(asked.feed, "gone", f"{asked.upstream} is not here"))
+        elif reason:
+            self.send(site, Ended(asked.feed, "forbidden", reason))
+        elif hosted.configuration.generation != asked.generation:
+            self.send(site, Ended(asked.feed, "lost", "another generation of the log"))
+        else:
+            hosted.outlet.level = hosted.feeding.level
+            self._served[site, asked.feed] = hosted.name
+            self._wake(hosted.name)
+            for frame in hosted.outlet.open(site, asked):
+                self.send(site, frame)
+
+    def _advance(self, hosted: Hosted, now: float) -> bool:
+        """Compute what the inputs of a subscription have made possible."""
+        before = hosted.feeding.frontier
+        ready = hosted.feeding.ready()
+        if ready is None:
+            return False
+        try:
+            items = self._joined(hosted, ready)
+        except RewritingError:
+            hosted.feeding.frontier = before
+            hosted.feeding.poisoned(now)
+            return True
+        hosted.outlet.history.add(items, ready.upto)
+        if not hosted.is_draining:
+            self._port.store(hosted.name, items, ready.upto)
+        hosted.feeding.used(ready, hosted.committed)
+        return True
+
+    def _joined(self, hosted: Hosted, ready: Ready) -> list[Item]:
+        attempt = hosted.feeding.current
+        if attempt is None:
+            return []
+        items = list(ready.troubles)
+        for number, inputs in ready.documents:
+            data = attempt.joining.join(inputs)
+            if data:
+                items.append(Item(number, Kind.RESULTS, data))
+        return sorted(items, key=lambda item: item.number)
+
+    def _finish_draining(self, now: float) -> None:
+        for name, hosted in list(self.subscriptions.items()):
+            if hosted.is_draining and not hosted.outlet.feeds:
+                hosted.feeding.end()
+                del self.subscriptions[name]

@@ -1,0 +1,121 @@
+"""A subscription's feeds to others: opened, kept within the limit, and served from its history.
+
+A batch is cut once for all feeds that ask for the same of it. A feed that is behind, or out of credit, waits at
+its place in the history and costs no memory. Feeds to the own machine do not count against the limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from overlay.feeds.items import Item, Kind
+from overlay.feeds.serving import Serving
+from overlay.wire.frames import Cancel, Credit, Ended, Opened
+from peer.hosting.results import BadLink, cut_results, read_cut_untrusted
+from rewriting.errors import RewritingError
+from xmlmatch import Pattern, PatternError
+
+if TYPE_CHECKING:
+    from overlay.wire.frames import FromSender, Open
+    from peer.hosting.history import History
+    from rewriting.execution import Link
+
+_AT_ONCE: Final = 256 << 10
+"""How much a feed that is behind gets before the others have their turn."""
+
+
+@dataclass(slots=True)
+class _Feed:
+    site: str
+    downstream: str
+    serving: Serving
+    link: Link | None
+    cut: tuple[bytes, str]
+
+
+@dataclass(slots=True)
+class Outlet:
+    """The feeds of one subscription. ``most``: how many may go to other machines."""
+
+    pattern: Pattern
+    history: History
+    most: int
+    site: str
+    level: int = 0
+    feeds: dict[tuple[str, int], _Feed] = field(default_factory=dict)
+
+    @property
+    def crossing(self) -> set[str]:
+        """The subscriptions on other machines that it feeds; one that is moving has two feeds for a while."""
+        return {feed.downstream for feed in self.feeds.values() if feed.site != self.site}
+
+    def open(self, site: str, asked: Open) -> list[FromSender]:
+        """Open a feed, or say why not."""
+        others = self.crossing - {asked.downstream}
+        if site != self.site and len(others) >= self.most:
+            return [Ended(asked.feed, "busy", f"{self.most} feeds are the limit")]
+        try:
+            link = read_cut_untrusted(self.pattern, Pattern.parse(asked.query), asked.link) if asked.link else None
+        except (BadLink, PatternError) as exc:
+            return [Ended(asked.feed, "forbidden", str(exc)[:500])]
+        if link is None and Pattern.parse(asked.query) != self.pattern:
+            return [Ended(asked.feed, "forbidden", "the whole is for equal patterns only")]
+        after = max(asked.after, self.history.lowest)
+        serving = Serving(asked.feed, after, asked.credit)
+        self.feeds[site, asked.feed] = _Feed(site, asked.downstream, serving, link, (asked.link, asked.query))
+        return [Opened(asked.feed, after, self.level)]
+
+    def handle(self, site: str, frame: Credit | Cancel) -> None:
+        """Take what a receiver says of its feed."""
+        feed = self.feeds.get((site, frame.feed))
+        if feed is None:
+            return  # it has ended meanwhile
+        if isinstance(frame, Cancel):
+            del self.feeds[site, frame.feed]
+        else:
+            feed.serving.grant(frame.total, frame.acknowledged)
+
+    def site_lost(self, site: str) -> None:
+        """Forget the feeds to a machine."""
+        self.feeds = {key: feed for key, feed in self.feeds.items() if feed.site != site}
+
+    def end(self, why: str) -> list[tuple[str, FromSender]]:
+        """End all feeds."""
+        told: list[tuple[str, FromSender]] = [
+            (feed.site, Ended(feed.serving.feed, why, "")) for feed in self.feeds.values()
+        ]
+        self.feeds.clear()
+        return told
+
+    def pump(self) -> list[tuple[str, FromSender]]:
+        """Send what every feed may get now; ``is_behind`` says if more is left for another round."""
+        out: list[tuple[str, FromSender]] = []
+        done: dict[tuple[bytes, str, int], bytes] = {}
+        for key, feed in list(self.feeds.items()):
+            serving = feed.serving
+            if serving.cursor >= self.history.frontier or not serving.may_send:
+                continue
+            items, upto = self.history.read(serving.cursor, _AT_ONCE)
+            try:
+                cut = [self._cut(feed, item, done) for item in items]
+            except RewritingError as exc:
+                out.append((feed.site, Ended(serving.feed, "lost", str(exc)[:500])))
+                del self.feeds[key]
+                continue
+            wanted = [item for item in cut if item is not None]
+            out += [(feed.site, frame) for frame in serving.serve(wanted, upto)]
+        return out
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether some feed could be sent more at once."""
+        return any(f.serving.may_send and f.serving.cursor < self.history.frontier for f in self.feeds.values())
+
+    def _cut(self, feed: _Feed, item: Item, done: dict[tuple[bytes, str, int], bytes]) -> Item | None:
+        if feed.link is None or item.kind is not Kind.RESULTS:
+            return item
+        key = (*feed.cut, item.number)
+        if key not in done:
+            done[key] = cut_results(feed.link, item.data)
+        return Item(item.number, Kind.RESULTS, done[key]) if done[key] else None

@@ -1,0 +1,143 @@
+"""Results as bytes: what is stored, what travels, and how one subscription's become another's.
+
+The *whole* results of a pattern are columns with a list for every node of it; stored results are always whole. A
+link to another subscription carries what that one asks of them (``Link``), told by a *cut*: the provisions as
+bytes, which the receiver works out and the sender obeys; an empty cut asks for the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from rewriting.columns import Columns, decode_untrusted, encode
+from rewriting.errors import RewritingError, WrongColumnsError
+from rewriting.execution import Link, Rewriting, links_of
+from rewriting.providers import Provision, feeder, provision
+from rewriting.statistics import Statistics
+from xmlmatch import NodeSets, Pattern
+from xmlmatch.errors import XmlMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xmlmatch import Document
+    from xmlmatch.matcher import Matches
+
+_MOST_PROVISIONS: Final = 4096
+
+
+class BadLink(Exception):
+    """A cut does not fit the pattern it is asked of."""
+
+
+def whole_link(pattern: Pattern) -> Link:
+    """Return the link that carries everything of a pattern."""
+    own = [provision(pattern, n, pattern, n) for n in range(len(pattern.nodes))]
+    return Link(pattern, pattern, tuple(p for p in own if p is not None))
+
+
+def from_document(link: Link, matches: Matches, place: int, document: Document) -> bytes:
+    """Encode what one pattern matched on a document; ``link`` is its ``whole_link``."""
+    return encode(link.send(NodeSets(link.view, document, matches.sets(place))))
+
+
+def encode_whole(results: NodeSets) -> bytes:
+    """Encode results whose nodes are those of the pattern and no others."""
+    nodes = results.document
+    lists = {n: nodes.positions(own) for n, own in enumerate(results.sets)}
+    return encode(Columns(nodes, lists))  # type: ignore[arg-type]  # results of a rewriting stand in a fragment
+
+
+def decode_whole(pattern: Pattern, data: bytes) -> NodeSets:
+    """Read whole results; raise ``RewritingError`` where they are none of this pattern."""
+    return Rewriting(pattern, (whole_link(pattern),), 0).receive([decode_untrusted(data)])
+
+
+def check_whole(pattern: Pattern, data: bytes) -> bool:
+    """Say whether whole results hold anything; raise ``RewritingError`` where they are none of this pattern."""
+    columns = decode_untrusted(data)
+    if columns:
+        whole_link(pattern).check(columns)
+    return bool(columns)
+
+
+def write_cut(link: Link) -> bytes:
+    """Write what a link carries, to be asked for."""
+    return msgspec.msgpack.encode([tuple(p[:6]) for p in link.provisions])
+
+
+_CUT: Final = msgspec.msgpack.Decoder(list[tuple[int, int, int, bool, bool, bool]])
+
+
+def read_cut_untrusted(view: Pattern, query: Pattern, cut: bytes) -> Link:
+    """Read what is asked of a view for a query; ``BadLink`` where the view cannot provide it so."""
+    try:
+        asked = [Provision(*fields) for fields in _CUT.decode(cut)]
+    except msgspec.DecodeError as exc:
+        raise BadLink(str(exc)) from None
+    if not 0 < len(asked) <= _MOST_PROVISIONS:
+        raise BadLink(f"{len(asked)} provisions")
+    for p in asked:
+        if not (0 <= p.query_node < len(query.nodes) and 0 <= p.view_node < len(view.nodes)):
+            raise BadLink(f"no such nodes: {p.view_node} for {p.query_node}")
+        # Not whether the view node covers the query's: that is what the receiver has worked out.
+        able = provision(view, p.view_node, query, p.query_node)
+        if able is None or p[:6] != able[:6]:
+            raise BadLink(f"node {p.view_node} of {view} cannot provide node {p.query_node} of {query} so")
+    return Link(view, query, tuple(asked))
+
+
+def cut_results(link: Link, data: bytes) -> bytes:
+    """Make what a link carries from whole results; empty for nothing."""
+    columns = link.send(decode_whole(link.view, data))
+    return encode(columns) if columns else b""
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How a subscription's results come from its inputs': as they are, or by a rewriting."""
+
+    query: Pattern
+    views: tuple[Pattern, ...]
+
+    @cached_property
+    def rewriting(self) -> Rewriting | None:
+        """The rewriting; None where the one input has the same results."""
+        if self.is_copy:
+            return None
+        able = [feeder(view, self.query, Statistics()) for view in self.views]
+        known = [one for one in able if one is not None]
+        covered = {n for one in known for n in one.provisions}
+        if len(known) < len(self.views) or len(covered) < len(self.query.nodes):
+            raise BadLink(f"{self.query} cannot be computed from {', '.join(map(str, self.views))}")
+        return Rewriting(self.query, links_of(self.query, known), 0)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether results are taken as they are: from the source, or from an equal subscription."""
+        return self.views in ((), (self.query,))
+
+    def cuts(self) -> list[bytes]:
+        """Say what to ask of every input."""
+        return [b""] if self.rewriting is None else [write_cut(link) for link in self.rewriting.links]
+
+    def join(self, inputs: Sequence[bytes]) -> bytes:
+        """Compute the whole results from what the inputs sent; empty for none. ``RewritingError`` if it is not
+        what was asked for."""
+        if self.rewriting is None:
+            return inputs[0] if check_whole(self.query, inputs[0]) else b""
+        try:
+            found = self.rewriting.receive([decode_untrusted(data) for data in inputs])
+        except (ValueError, IndexError, KeyError, XmlMatchError) as exc:
+            raise WrongColumnsError(str(self.query), str(exc)) from exc
+        return encode_whole(found) if found else b""
+
+
+__all__ = [
+    "BadLink", "Joining", "RewritingError", "cut_results", "decode_whole", "encode_whole", "from_document",
+    "read_cut_untrusted", "whole_link", "write_cut",
+]  # fmt: skip

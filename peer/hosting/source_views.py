@@ -1,0 +1,183 @@
+"""What the source feeds: the results of patterns on the documents of its log, made when they are wanted.
+
+A document is parsed and matched once for all patterns that are fed. Feeds that begin further back get their
+documents from the log, pattern by pattern. Nothing is stored: the log is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from overlay.feeds.items import Item, Kind
+from overlay.wire.frames import Cancel, Credit, Ended
+from peer.hosting.history import History, Stretch
+from peer.hosting.outlet import Outlet
+from peer.hosting.results import from_document, whole_link
+from xmlmatch import Document, Matcher, Pattern, PatternError
+from xmlmatch.errors import XmlMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from overlay.wire.frames import FromReceiver, FromSender, Open
+    from rewriting.execution import Link
+
+
+class Log(Protocol):
+    """What is asked of the source's log."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of its numbers."""
+
+    @property
+    def lowest(self) -> int:
+        """Documents up to there are gone."""
+
+    @property
+    def last(self) -> int:
+        """The highest number."""
+
+    def bodies(self, after: int, upto: int, most_bytes: int) -> Sequence[tuple[int, bytes]]:
+        """Read documents in order, at least one if there is any."""
+
+
+class SourcePort(Protocol):
+    """What the source's views need of the machine."""
+
+    def send(self, site: str, frame: FromSender) -> bool:
+        """Send to a machine; False if it is not connected."""
+
+    def forbids(self, site: str, asked: Open) -> str:
+        """Say why a machine may not open a feed; empty if it may."""
+
+
+@dataclass(slots=True, eq=False)
+class _View:
+    link: Link
+    outlet: Outlet
+    key: int
+
+
+class SourceViews:
+    """The patterns that the source feeds, and their feeds."""
+
+    def __init__(self, site: str, log: Log, port: SourcePort) -> None:
+        self.site, self._log, self._port = site, log, port
+        self._matcher = Matcher()
+        self._views: dict[str, _View] = {}
+        self._by_key: dict[int, _View] = {}
+        self._served: dict[tuple[str, int], str] = {}
+        self._frontier = log.last
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def published(self, number: int, body: bytes | None) -> None:
+        """A document is in the log (or an entry that is none): feed it to everybody who is up to date."""
+        items = {} if body is None or not self._views else self._match(number, body)
+        self._frontier = number
+        for view in self._views.values():
+            item = items.get(view.key)
+            view.outlet.history.add([] if item is None else [item], number)
+        self.pump()
+
+    def handle(self, site: str, frame: FromReceiver) -> None:
+        """Take a frame of a receiver in."""
+        if isinstance(frame, Credit | Cancel):
+            text = self._served.get((site, frame.feed))
+            if text is not None:
+                self._views[text].outlet.handle(site, frame)
+                if isinstance(frame, Cancel):
+                    del self._served[site, frame.feed]
+                    self._tidy(text)
+                else:
+                    self._pump(self._views[text])
+            return
+        reason = self._port.forbids(site, frame)
+        if not reason and frame.generation != self._log.generation:
+            reason = "another generation of the log"
+        try:
+            pattern = Pattern.parse(frame.query)
+        except PatternError as exc:
+            reason = str(exc)
+        if reason:
+            self._port.send(site, Ended(frame.feed, "forbidden", reason[:500]))
+            return
+        view = self._views.get(pattern.text) or self._begin(pattern)
+        for told in view.outlet.open(site, frame):
+            self._port.send(site, told)
+        if (site, frame.feed) in view.outlet.feeds:
+            self._served[site, frame.feed] = pattern.text
+        self._tidy(pattern.text)
+        self._pump(view)
+
+    def site_lost(self, site: str) -> None:
+        """Forget the feeds to a machine."""
+        for key in [key for key in self._served if key[0] == site]:
+            del self._served[key]
+        for text, view in list(self._views.items()):
+            view.outlet.site_lost(site)
+            self._tidy(text)
+
+    def pump(self) -> None:
+        """Send what feeds may get now."""
+        for view in list(self._views.values()):
+            self._pump(view)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether feeds that are behind could be sent more."""
+        return any(view.outlet.is_behind for view in self._views.values())
+
+    def _pump(self, view: _View) -> None:
+        for site, frame in view.outlet.pump():
+            self._port.send(site, frame)
+
+    def _begin(self, pattern: Pattern) -> _View:
+        def stored(after: int, upto: int, most_bytes: int) -> Stretch:
+            return self._matched(pattern, after, upto, most_bytes)
+
+        history = History(self._frontier, self._log.lowest, stored)
+        view = _View(whole_link(pattern), Outlet(pattern, history, 1 << 40, self.site), self._matcher.add(pattern))
+        self._views[pattern.text] = self._by_key[view.key] = view
+        return view
+
+    def _tidy(self, text: str) -> None:
+        view = self._views[text]
+        if not view.outlet.feeds:
+            self._matcher.remove(view.key)
+            del self._views[text], self._by_key[view.key]
+
+    def _match(self, number: int, body: bytes) -> dict[int, Item]:
+        try:
+            document = Document.parse(body)
+            matches = self._matcher.match(document)
+        except XmlMatchError as exc:
+            wrong = Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode())
+            return dict.fromkeys(self._by_key, wrong)
+        found = {}
+        for place, key in enumerate(matches.keys.tolist()):
+            data = from_document(self._by_key[key].link, matches, place, document)
+            found[key] = Item(number, Kind.RESULTS, data)
+        return found
+
+    def _matched(self, pattern: Pattern, after: int, upto: int, most_bytes: int) -> Stretch:
+        """Match one pattern against documents of the log."""
+        alone, link = Matcher([pattern]), whole_link(pattern)
+        items, size = [], 0
+        while after < upto and size < most_bytes:
+            bodies = self._log.bodies(after, upto, most_bytes)
+            for number, body in bodies:
+                try:
+                    document = Document.parse(body)
+                    matches = alone.match(document)
+                except XmlMatchError as exc:
+                    items.append(Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode()))
+                    continue
+                if len(matches):
+                    items.append(Item(number, Kind.RESULTS, from_document(link, matches, 0, document)))
+                    size += len(items[-1].data)
+            after = bodies[-1][0] if bodies else upto
+        return Stretch(items, after)
