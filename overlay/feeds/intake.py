@@ -17,7 +17,7 @@ class Ready(NamedTuple):
     """What can be computed: ``documents`` with what every input has for them, in order; ``troubles``: what is
     wrong or missing. Then everything is known up to ``upto``. ``used``: bytes of each input that are done with."""
 
-    documents: list[tuple[int, tuple[bytes, ...]]]
+    documents: list[tuple[int, str, tuple[bytes, ...]]]
     troubles: list[Item]
     upto: int
     used: list[int]
@@ -33,10 +33,10 @@ class Intake:
     """The inputs of a subscription; ``frontier``: what was taken out so far.
 
     >>> intake = Intake(inputs=2, frontier=3)
-    >>> intake.take(0, Item(5, Kind.RESULTS, b"a"), covered=6)
+    >>> intake.take(0, Item(5, Kind.RESULTS, b"a", name="d"), covered=6)
     >>> intake.take(1, Item(5, Kind.RESULTS, b"b"), covered=5)
     >>> intake.ready()
-    Ready(documents=[(5, (b'a', b'b'))], troubles=[], upto=5, used=[1, 1])
+    Ready(documents=[(5, 'd', (b'a', b'b'))], troubles=[], upto=5, used=[1, 1])
     >>> intake.frontier
     5
     """
@@ -73,7 +73,7 @@ class Intake:
         lost = {item.number for item in troubles if item.kind is Kind.ERROR}
         gaps = [(item.begin, item.number) for item in troubles if item.kind is Kind.GAP]
         documents = [
-            (n, tuple(items[n].data for items in taken))
+            (n, taken[0][n].name, tuple(items[n].data for items in taken))
             for n in sorted(set(taken[0]).intersection(*taken[1:]))
             if n not in lost and not any(a < n <= b for a, b in gaps)
         ]

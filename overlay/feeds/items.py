@@ -19,12 +19,14 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """``data``: the encoded results, or the reason in UTF-8. A gap covers (``after``, ``number``]."""
+    """``data``: the encoded results, or the reason in UTF-8. A gap covers (``after``, ``number``]. ``name``: the
+    document's."""
 
     number: int
     kind: Kind
     data: bytes = b""
     after: int = -1
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.kind is Kind.GAP and not 0 <= self.after < self.number:

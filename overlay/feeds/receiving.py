@@ -78,7 +78,7 @@ class Receiving:
                 return []
             case Failed():
                 self._follow(frame.after, frame.number)
-                return [Item(frame.number, Kind.ERROR, frame.reason.encode())]
+                return [Item(frame.number, Kind.ERROR, frame.reason.encode(), name=frame.name)]
             case Gap():
                 self._follow(frame.after, frame.upto)
                 return [Item(frame.upto, Kind.GAP, after=frame.after)]
@@ -101,7 +101,7 @@ class Receiving:
         self._parts.append(frame.data)
         if frame.more:
             return []
-        item = Item(frame.number, Kind.RESULTS, b"".join(self._parts))
+        item = Item(frame.number, Kind.RESULTS, b"".join(self._parts), name=frame.name)
         self._parts, self._size = [], 0
         self._follow(frame.after, frame.number)
         return [item]

@@ -26,8 +26,8 @@ class Serving:
     """One feed, at its sender. ``granted`` and ``sent`` count bytes since it was opened.
 
     >>> feed = Serving(feed=7, cursor=4, granted=10)
-    >>> feed.serve([Item(6, Kind.RESULTS, b"abc")], upto=8)
-    [Batch(feed=7, after=4, number=6, data=b'abc', more=False), Frontier(feed=7, after=6, upto=8)]
+    >>> feed.serve([Item(6, Kind.RESULTS, b"abc", name="d")], upto=8)
+    [Batch(feed=7, after=4, number=6, name='d', data=b'abc', more=False), Frontier(feed=7, after=6, upto=8)]
     >>> feed.cursor
     8
     """
@@ -70,9 +70,9 @@ class Serving:
     def _frame(self, item: Item) -> FromSender:
         match item.kind:
             case Kind.RESULTS:
-                return Batch(self.feed, self.cursor, item.number, item.data, more=False)
+                return Batch(self.feed, self.cursor, item.number, item.name, item.data, more=False)
             case Kind.ERROR:
-                return Failed(self.feed, self.cursor, item.number, item.data.decode())
+                return Failed(self.feed, self.cursor, item.number, item.name, item.data.decode())
             case Kind.GAP:
                 return Gap(self.feed, self.cursor, item.number)
             case _:

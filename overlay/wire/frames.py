@@ -79,6 +79,7 @@ class Batch(_Frame, tag=6, frozen=True):
     feed: int
     after: int
     number: int
+    name: str
     data: bytes
     more: bool
 
@@ -97,6 +98,7 @@ class Failed(_Frame, tag=8, frozen=True):
     feed: int
     after: int
     number: int
+    name: str
     reason: str
 
 

@@ -46,8 +46,9 @@ class Outbox:
         if isinstance(frame, Batch) and len(frame.data) > FRAGMENT:
             data = memoryview(frame.data)
             for at in range(0, len(data), FRAGMENT):
+                part = bytes(data[at : at + FRAGMENT])
                 more = at + FRAGMENT < len(data)
-                waiting.append(Batch(frame.feed, frame.after, frame.number, bytes(data[at : at + FRAGMENT]), more))
+                waiting.append(Batch(frame.feed, frame.after, frame.number, frame.name, part, more))
         else:
             waiting.append(frame)
 

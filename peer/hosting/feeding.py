@@ -27,6 +27,7 @@ from xmlmatch import Pattern, PatternError
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
     from overlay.feeds.intake import Ready
     from overlay.wire.frames import FromReceiver, FromSender
@@ -153,11 +154,11 @@ class Feeding:
         self.frontier = ready.upto
         return ready
 
-    def used(self, ready: Ready, acknowledged: int) -> None:
-        """Grant the senders more, for what was taken out."""
-        if self.current is None:
+    def used(self, attempt: Attempt, sizes: Sequence[int], acknowledged: int) -> None:
+        """Grant the senders more, for what was taken out and is safe."""
+        if attempt not in (self.current, self.trial):
             return
-        for feed, site, size in zip(self.current.feeds, self.current.sites, ready.used, strict=True):
+        for feed, site, size in zip(attempt.feeds, attempt.sites, sizes, strict=True):
             for frame in feed.use(size, acknowledged):
                 self.port.send(site, frame)
 

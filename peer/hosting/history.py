@@ -40,6 +40,8 @@ class History:
         self._recent: deque[Item] = deque()
         self._since = frontier
         self._size, self._most = 0, recent_bytes
+        self.safe = frontier
+        """What is up to there can be read from the store, and need not stay in memory."""
 
     def add(self, items: Sequence[Item], upto: int) -> None:
         """Add what came for the documents in (frontier, upto]."""
@@ -48,7 +50,15 @@ class History:
         self._recent.extend(items)
         self._size += sum(len(item.data) for item in items)
         self.frontier = upto
-        while self._size > self._most and len(self._recent) > 1:
+        self._forget()
+
+    def stored_upto(self, number: int) -> None:
+        """Everything up to a document is in the store."""
+        self.safe = max(self.safe, number)
+        self._forget()
+
+    def _forget(self) -> None:
+        while self._size > self._most and len(self._recent) > 1 and self._recent[0].number <= self.safe:
             gone = self._recent.popleft()
             self._since = gone.number
             self._size -= len(gone.data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from overlay.feeds.items import Item, Kind
@@ -57,6 +57,8 @@ class Hosted:
     outlet: Outlet
     committed: int
     is_draining: bool = False
+    unsafe: deque[tuple[int, Attempt, list[int]]] = field(default_factory=deque)
+    """What was taken out and is not on disk yet: up to which document, and how much of each input."""
 
     @property
     def frontier(self) -> int:
@@ -142,9 +144,15 @@ class Host:
         self._run(now)
 
     def committed(self, name: str, upto: int) -> None:
-        """Results up to a document are safe on disk."""
-        if name in self.subscriptions:
-            self.subscriptions[name].committed = max(self.subscriptions[name].committed, upto)
+        """Results up to a document are safe on disk: only now do the senders get more credit."""
+        hosted = self.subscriptions.get(name)
+        if hosted is None:
+            return
+        hosted.committed = max(hosted.committed, upto)
+        hosted.outlet.history.stored_upto(hosted.committed)
+        while hosted.unsafe and hosted.unsafe[0][0] <= hosted.committed:
+            _, attempt, sizes = hosted.unsafe.popleft()
+            hosted.feeding.used(attempt, sizes, hosted.committed)
 
     def tick(self, now: float) -> None:
         """Do what time brings."""
@@ -250,9 +258,12 @@ class Host:
             hosted.feeding.poisoned(now)
             return True
         hosted.outlet.history.add(items, ready.upto)
-        if not hosted.is_draining:
+        if hosted.feeding.current is not None:
+            hosted.unsafe.append((ready.upto, hosted.feeding.current, ready.used))
+        if hosted.is_draining:
+            self.committed(hosted.name, ready.upto)
+        else:
             self._port.store(hosted.name, items, ready.upto)
-        hosted.feeding.used(ready, hosted.committed)
         return True
 
     def _joined(self, hosted: Hosted, ready: Ready) -> list[Item]:
@@ -260,10 +271,10 @@ class Host:
         if attempt is None:
             return []
         items = list(ready.troubles)
-        for number, inputs in ready.documents:
+        for number, name, inputs in ready.documents:
             data = attempt.joining.join(inputs)
             if data:
-                items.append(Item(number, Kind.RESULTS, data))
+                items.append(Item(number, Kind.RESULTS, data, name=name))
         return sorted(items, key=lambda item: item.number)
 
     def _finish_draining(self, now: float) -> None:

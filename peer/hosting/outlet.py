@@ -118,4 +118,4 @@ class Outlet:
         key = (*feed.cut, item.number)
         if key not in done:
             done[key] = cut_results(feed.link, item.data)
-        return Item(item.number, Kind.RESULTS, done[key]) if done[key] else None
+        return Item(item.number, Kind.RESULTS, done[key], name=item.name) if done[key] else None

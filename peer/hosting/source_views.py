@@ -39,7 +39,7 @@ class Log(Protocol):
     def last(self) -> int:
         """The highest number."""
 
-    def bodies(self, after: int, upto: int, most_bytes: int) -> Sequence[tuple[int, bytes]]:
+    def bodies(self, after: int, upto: int, most_bytes: int) -> Sequence[tuple[int, str, bytes]]:
         """Read documents in order, at least one if there is any."""
 
 
@@ -74,13 +74,14 @@ class SourceViews:
     def __len__(self) -> int:
         return len(self._served)
 
-    def published(self, number: int, body: bytes | None) -> None:
+    def published(self, number: int, name: str, body: bytes | None) -> None:
         """A document is in the log (or an entry that is none): feed it to everybody who is up to date."""
-        items = {} if body is None or not self._views else self._match(number, body)
+        items = {} if body is None or not self._views else self._match(number, name, body)
         self._frontier = number
         for view in self._views.values():
             item = items.get(view.key)
             view.outlet.history.add([] if item is None else [item], number)
+            view.outlet.history.stored_upto(number)
         self.pump()
 
     def handle(self, site: str, frame: FromReceiver) -> None:
@@ -150,17 +151,17 @@ class SourceViews:
             self._matcher.remove(view.key)
             del self._views[text], self._by_key[view.key]
 
-    def _match(self, number: int, body: bytes) -> dict[int, Item]:
+    def _match(self, number: int, name: str, body: bytes) -> dict[int, Item]:
         try:
             document = Document.parse(body)
             matches = self._matcher.match(document)
         except XmlMatchError as exc:
-            wrong = Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode())
+            wrong = _trouble(number, name, exc)
             return dict.fromkeys(self._by_key, wrong)
         found = {}
         for place, key in enumerate(matches.keys.tolist()):
             data = from_document(self._by_key[key].link, matches, place, document)
-            found[key] = Item(number, Kind.RESULTS, data)
+            found[key] = Item(number, Kind.RESULTS, data, name=name)
         return found
 
     def _matched(self, pattern: Pattern, after: int, upto: int, most_bytes: int) -> Stretch:
@@ -169,15 +170,20 @@ class SourceViews:
         items, size = [], 0
         while after < upto and size < most_bytes:
             bodies = self._log.bodies(after, upto, most_bytes)
-            for number, body in bodies:
+            for number, name, body in bodies:
                 try:
                     document = Document.parse(body)
                     matches = alone.match(document)
                 except XmlMatchError as exc:
-                    items.append(Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode()))
+                    items.append(_trouble(number, name, exc))
                     continue
                 if len(matches):
-                    items.append(Item(number, Kind.RESULTS, from_document(link, matches, 0, document)))
+                    data = from_document(link, matches, 0, document)
+                    items.append(Item(number, Kind.RESULTS, data, name=name))
                     size += len(items[-1].data)
             after = bodies[-1][0] if bodies else upto
         return Stretch(items, after)
+
+
+def _trouble(number: int, name: str, exc: XmlMatchError) -> Item:
+    return Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode(), name=name)

@@ -63,7 +63,7 @@ class MemoryLog:
         for number in range(after + 1, upto + 1):
             body = self.entries[number - 1]
             if body is not None:
-                found.append((number, body))
+                found.append((number, f"d{number}", body))
                 size += len(body)
                 if size >= most_bytes:
                     break
@@ -160,7 +160,7 @@ class Source:
     def publish(self, body):
         self.log.entries.append(body)
         if self.host is not None:
-            self.host.published(self.log.last, body)
+            self.host.published(self.log.last, f"d{self.log.last}", body)
 
     def send(self, site, frame):
         return self.network.send(SOURCE, site, frame)
