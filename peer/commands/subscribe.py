@@ -1,0 +1,59 @@
+"""``distributary subscribe``: ask for an exact slice of what is published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from peer.arguments import PATTERN_HELP, add_namespaces, read_pattern
+from peer.errors import CommandError
+from peer.home import add_home, ask_one, home_of
+from peer.output import emit
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY: Final = "Subscribe to a pattern; prints the subscription's name."
+_EPILOG: Final = """\
+examples:
+  distributary subscribe "//item[@featured]/name{val}"
+  distributary subscribe --from earliest @pattern.txt       everything that the source still has
+  distributary subscribe --from 120 "//person/name{val}"    the documents after number 120
+  distributary tail "$(distributary subscribe '//price[. > 100]{val}')"
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = _EPILOG
+    parser.add_argument("pattern", help=PATTERN_HELP)
+    add_namespaces(parser)
+    add_home(parser)
+    parser.add_argument(
+        "--from", dest="start", default="now", metavar="now|earliest|N", help="where to begin (now)"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="how many other subscriptions it may feed, planned")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Subscribe."""
+    start = arguments.start
+    if start not in ("now", "earliest"):
+        if not start.isdecimal():
+            raise CommandError(f"--from {start}: expected now, earliest, or the number of a document")
+        start = int(start)
+    if arguments.limit is not None and arguments.limit < 0:
+        raise CommandError(f"--limit {arguments.limit}: a limit is 0 or more")
+    pattern = read_pattern(arguments.pattern, arguments.ns)
+    if pattern.contradiction:
+        raise CommandError(f"this pattern never matches: {pattern.contradiction}")
+    # The canonical text needs no prefixes; the order of the columns goes beside it.
+    columns = [[node, what.value] for node, what in pattern.selection]
+    told = ask_one(
+        home_of(arguments), "subscribe", pattern=pattern.text, columns=columns, start=start, limit=arguments.limit
+    )
+    if arguments.json:
+        emit(told)
+    else:
+        print(told["subscription"])
+    return 0

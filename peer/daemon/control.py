@@ -1,0 +1,87 @@
+"""The socket that the command line talks to: a request in one line of JSON, then one line per answer.
+
+The last line says ``{"done": true}`` or ``{"failed": REASON}``. The socket lies in the home folder, and only its
+owner can use it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import trio
+
+from overlay.identity import IdentityError
+from peer.daemon.questions import NoAnswer
+from rewriting.errors import RewritingError
+from xmlmatch.errors import XmlMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+    from pathlib import Path
+
+    Handler: TypeAlias = Callable[[dict[str, Any]], AsyncGenerator[Any, None]]
+
+_LOG: Final = logging.getLogger("distributary.control")
+SOCKET: Final = "control.sock"
+_MOST_BYTES: Final = 200 << 20
+
+
+async def serve_control(
+    home: Path, handlers: Mapping[str, Handler], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Answer requests until cancelled; the socket is there while it runs."""
+    path = home / SOCKET
+    path.unlink(missing_ok=True)
+    listening = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        await listening.bind(str(path))
+    finally:
+        os.umask(before)
+    listening.listen(64)
+
+    async def answer(stream: trio.SocketStream) -> None:
+        async with stream:
+            try:
+                await _answer(stream, handlers)
+            except trio.BrokenResourceError:
+                _LOG.debug("the command has gone")
+
+    task_status.started()
+    try:
+        await trio.serve_listeners(answer, [trio.SocketListener(listening)])
+    finally:
+        path.unlink(missing_ok=True)
+
+
+async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) -> None:
+    request = await _line(stream)
+    try:
+        asked = json.loads(request)
+        handler = handlers.get(asked.get("do", ""))
+        if handler is None:
+            raise NoAnswer(f"this daemon cannot {asked.get('do')}")
+        async with aclosing(handler(asked)) as answers:
+            async for one in answers:
+                await _send(stream, one)
+        await _send(stream, {"done": True})
+    except (NoAnswer, IdentityError, RewritingError, XmlMatchError, KeyError, ValueError) as exc:
+        await _send(stream, {"failed": " ".join(str(exc).split())})
+
+
+async def _line(stream: trio.SocketStream) -> bytes:
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        more = await stream.receive_some(1 << 20)
+        if not more or len(data) > _MOST_BYTES:
+            break
+        data += more
+    return bytes(data)
+
+
+async def _send(stream: trio.SocketStream, one: Any) -> None:
+    await stream.send_all(json.dumps(one).encode() + b"\n")

@@ -1,0 +1,87 @@
+"""What the command line can ask of a daemon."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from peer.daemon.questions import NoAnswer
+from peer.hosting.rows import read_pattern
+from xmlmatch import Pattern
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from peer.daemon.control import Handler
+    from peer.daemon.peer_daemon import PeerDaemon
+    from peer.daemon.source_daemon import SourceDaemon
+
+_CONNECT_S = 10.0
+
+
+def _one(function: Callable[[dict[str, Any]], Awaitable[Any]]) -> Handler:
+    async def handler(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        yield await function(asked)
+
+    return handler
+
+
+def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
+    """List what a peer does for its users."""
+
+    async def connected() -> None:
+        with trio.move_on_after(_CONNECT_S):
+            await daemon.connected.wait()
+            return
+        raise NoAnswer("the source cannot be reached; is it running?")
+
+    async def subscribe(asked: dict[str, Any]) -> Any:
+        pattern = Pattern.parse(asked["pattern"])
+        if "columns" in asked:
+            pattern = read_pattern(pattern.text, msgspec.msgpack.encode(asked["columns"]))
+        await connected()
+        return await daemon.subscribe(pattern, start=asked.get("start", "now"), limit=asked.get("limit"))
+
+    async def unsubscribe(asked: dict[str, Any]) -> Any:
+        await connected()
+        return await daemon.unsubscribe(asked["subscription"])
+
+    async def publish(asked: dict[str, Any]) -> Any:
+        await connected()
+        return await daemon.publish(asked["name"], asked["key"], base64.b64decode(asked["body"]))
+
+    async def status(_: dict[str, Any]) -> Any:
+        return daemon.status()
+
+    async def subscriptions(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        for one in daemon.status()["subscriptions"]:
+            yield one
+
+    def entries(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        return daemon.entries(asked["subscription"], int(asked.get("since", 0)), follow=bool(asked.get("follow")))
+
+    return {
+        "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
+        "status": _one(status), "subscriptions": subscriptions, "entries": entries,
+    }  # fmt: skip
+
+
+def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
+    """List what the source does for its operator."""
+
+    async def publish(asked: dict[str, Any]) -> Any:
+        return await daemon.publish(daemon.site, asked["name"], asked["key"], base64.b64decode(asked["body"]))
+
+    async def invite(asked: dict[str, Any]) -> Any:
+        return daemon.invite(asked["site"], asked["roles"], float(asked["hours"]))
+
+    async def revoke(asked: dict[str, Any]) -> Any:
+        return await daemon.revoke(asked["site"])
+
+    async def status(_: dict[str, Any]) -> Any:
+        return daemon.status()
+
+    return {"publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status)}

@@ -1,0 +1,144 @@
+"""Where machines join: a listener of its own at the source, and the other side for the command line.
+
+Messages have a length (4 bytes, big-endian) before them. Who joins has no certificate yet: the token proves it,
+and the source's proof comes before the token's secret is said (``overlay.identity.enrolment``).
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from overlay.identity import (
+    Credential,
+    Enrolled,
+    Enroller,
+    IdentityError,
+    InvitationRefused,
+    Joiner,
+    Send,
+    Token,
+    install,
+    prepare_key,
+)
+from overlay.identity.enrolment_messages import NONCE_BYTES
+from overlay.identity.keys import fresh_bytes
+from overlay.identity.tls import enrolment_client_context
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from overlay.identity import Application
+
+_LOG: Final = logging.getLogger("distributary.enrolling")
+_MOST_BYTES: Final = 64 << 10
+_PATIENCE_S: Final = 10.0
+
+
+async def serve_enrolment(
+    credential: Credential,
+    host: str,
+    port: int,
+    admit: Callable[[Enroller, Application], Awaitable[bytes]],
+    *,
+    task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Let machines join until cancelled; started with the port. ``admit`` makes the last answer, durably."""
+    context = credential.enrolment_context()
+
+    async def enrol(plain: trio.SocketStream) -> None:
+        stream = trio.SSLStream(plain, context, server_side=True, https_compatible=True)
+        enroller = Enroller(credential.signer, credential.root, nonce=fresh_bytes(NONCE_BYTES))
+        try:
+            with trio.fail_after(_PATIENCE_S):
+                while True:
+                    step = enroller.receive(await _receive(stream))
+                    if isinstance(step, Send):
+                        await _send(stream, step.data)
+                        continue
+                    try:
+                        told = await admit(enroller, step)
+                    except InvitationRefused as exc:
+                        told = enroller.refuse(exc.reason)
+                    await _send(stream, told)
+                    return
+        except (trio.BrokenResourceError, trio.TooSlowError, trio.EndOfChannel, IdentityError) as exc:
+            _LOG.warning("refused", extra={"reason": str(exc)})
+        finally:
+            await trio.aclose_forcefully(plain)
+
+    listeners = await trio.open_tcp_listeners(port, host=host)
+    task_status.started(listeners[0].socket.getsockname()[1])
+    await trio.serve_listeners(enrol, listeners)
+
+
+async def _receive(stream: trio.SSLStream[trio.SocketStream]) -> bytes:
+    size = int.from_bytes(await _exactly(stream, 4))
+    if size > _MOST_BYTES:
+        raise trio.EndOfChannel(f"a message of {size:,} bytes")
+    return await _exactly(stream, size)
+
+
+async def _exactly(stream: trio.SSLStream[trio.SocketStream], size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        more = await stream.receive_some(size - len(data))
+        if not more:
+            raise trio.EndOfChannel("the other side has gone")
+        data += more
+    return bytes(data)
+
+
+async def _send(stream: trio.SSLStream[trio.SocketStream], data: bytes) -> None:
+    await stream.send_all(len(data).to_bytes(4) + data)
+
+
+def join(home: Path, text: str) -> Credential:
+    """Join a network with a token, and return what this machine is then; ``IdentityError`` or ``OSError``."""
+    token = Token.parse(text)
+    key = prepare_key(home / "identity")
+    last: OSError | None = None
+    for address in token.addresses:
+        try:
+            with (
+                socket.create_connection((address.host, address.port), _PATIENCE_S) as plain,
+                enrolment_client_context().wrap_socket(plain) as stream,
+            ):
+                return _join_over(stream, home, token, key)
+        except (ConnectionError, TimeoutError) as exc:
+            last = exc
+    raise last or OSError("the token names no address of the source")
+
+
+def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object) -> Credential:
+    leaf = stream.getpeercert(binary_form=True) or b""
+    joiner = Joiner(token, key, leaf=leaf, nonce=fresh_bytes(NONCE_BYTES))  # type: ignore[arg-type]  # a private key
+    data = joiner.hello()
+    while True:
+        stream.sendall(len(data).to_bytes(4) + data)
+        step = joiner.receive(_read(stream), datetime.now(UTC))
+        if isinstance(step, Enrolled):
+            return install(home / "identity", step.root, step.settings, step.chain)
+        data = step.data
+
+
+def _read(stream: ssl.SSLSocket) -> bytes:
+    def exactly(size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = stream.recv(size - len(data))
+            if not more:
+                raise ConnectionResetError("the source has closed the connection")
+            data += more
+        return data
+
+    size = int.from_bytes(exactly(4))
+    if size > _MOST_BYTES:
+        raise ConnectionResetError(f"a message of {size:,} bytes")
+    return exactly(size)

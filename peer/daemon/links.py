@@ -1,0 +1,286 @@
+"""Connections to other machines: TLS both ways, one per pair, dialled when somebody wants to say something.
+
+Both machines may dial at once. Then the connection is kept that the machine with the smaller name dialled,
+unless the other belongs to a process that has started since. Whoever is behind a connection is what its
+certificate says, and it may be revoked at any time. A connection has two tasks: one reads and never waits for
+anything but the network, one writes all that waits at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Protocol
+
+import trio
+
+from overlay.identity import IdentityError, RevocationList
+from overlay.wire.connection import Connection, Patience, Stage
+from overlay.wire.errors import WireError
+from overlay.wire.frames import (
+    Answer,
+    Ask,
+    Batch,
+    Bye,
+    Ended,
+    Failed,
+    Frontier,
+    Gap,
+    Opened,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from overlay.identity import Address, Credential, Member
+    from overlay.wire.frames import Frame
+
+_LOG: Final = logging.getLogger("distributary.links")
+_HANDSHAKE_S: Final = 5.0
+_AT_ONCE: Final = 512 << 10
+_OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended)
+
+
+class Listener(Protocol):
+    """What is told of connections; nothing here may wait."""
+
+    def up(self, member: Member) -> None:
+        """A machine is connected."""
+
+    def lost(self, site: str) -> None:
+        """A machine is not connected any more, or could not be reached."""
+
+    def heard(self, member: Member, frame: Frame) -> None:
+        """A frame has come."""
+
+
+@dataclass(eq=False)
+class _Wire:
+    """One connection."""
+
+    member: Member
+    stream: trio.SSLStream[trio.SocketStream]
+    connection: Connection
+    is_dialled: bool
+    wake: trio.Event = field(default_factory=trio.Event)
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+
+    def stir(self) -> None:
+        """Let the writer look again."""
+        self.wake.set()
+
+
+def nobody_revoked(network: str) -> RevocationList:
+    """Stand in for the list until one is known; every real list replaces it."""
+    return RevocationList(network, -1, {}, {}, 0, b"")
+
+
+class Links:
+    """All connections of one machine. ``find`` says where a machine can be dialled."""
+
+    def __init__(
+        self,
+        credential: Credential,
+        listener: Listener,
+        find: Callable[[str], Awaitable[tuple[Address, ...]]],
+        *,
+        patience: Patience | None = None,
+    ) -> None:
+        self.credential, self._listener, self._find = credential, listener, find
+        self.revocations = nobody_revoked(credential.root.network)
+        self._patience = patience or Patience()
+        self._incarnation = random.SystemRandom().getrandbits(60)
+        self._wires: dict[str, _Wire] = {}
+        self._dialling: set[str] = set()
+        self._nursery: trio.Nursery | None = None
+        self.bytes_sent = self.bytes_received = 0
+        self.refused: dict[str, int] = {}
+
+    async def serve(
+        self, host: str, port: int, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Listen, and run all connections, until cancelled; started with the port."""
+        listeners = await trio.open_tcp_listeners(port, host=host)
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started(listeners[0].socket.getsockname()[1])
+            await trio.serve_listeners(self._accept, listeners, handler_nursery=nursery)
+
+    @property
+    def sites(self) -> list[str]:
+        """The machines that are connected."""
+        return sorted(site for site, wire in self._wires.items() if wire.connection.stage is Stage.READY)
+
+    def send(self, site: str, frame: Frame) -> bool:
+        """Send a frame; False if there is no connection, and then one is dialled."""
+        wire = self._wires.get(site)
+        if wire is None or wire.connection.stage is not Stage.READY:
+            self.dial(site)
+            return False
+        if isinstance(frame, _OF_FEEDS):
+            wire.connection.outbox.put_feed(frame)
+        else:
+            wire.connection.outbox.put(frame)
+        wire.stir()
+        return True
+
+    def dial(self, site: str) -> None:
+        """Connect to a machine, unless it is being done."""
+        if site not in self._dialling and self._nursery is not None and site not in self._wires:
+            self._dialling.add(site)
+            self._nursery.start_soon(self._dial, site)
+
+    def hang_up(self, site: str, reason: str) -> None:
+        """End the connection to a machine."""
+        wire = self._wires.get(site)
+        if wire is not None:
+            wire.connection.outbox.put(Bye(reason))
+            wire.scope.cancel()
+
+    def revoked(self, revocations: RevocationList) -> None:
+        """Take a new list of the revoked, and end what it ends."""
+        self.revocations = revocations
+        for site, wire in list(self._wires.items()):
+            wire.connection.revocation = revocations.number
+            if revocations.is_revoked(wire.member):
+                _LOG.warning("revoked", extra={"site": site})
+                wire.scope.cancel()
+
+    async def _dial(self, site: str) -> None:
+        try:
+            addresses = await self._find(site)
+            for address in addresses:
+                if await self._dial_at(site, address):
+                    return
+            self._listener.lost(site)
+        finally:
+            self._dialling.discard(site)
+
+    async def _dial_at(self, site: str, address: Address) -> bool:
+        try:
+            with trio.fail_after(_HANDSHAKE_S):
+                plain = await trio.open_tcp_stream(address.host, address.port)
+        except (OSError, trio.TooSlowError):
+            return False
+        return await self._run(plain, dialled=site)
+
+    async def _accept(self, plain: trio.SocketStream) -> None:
+        await self._run(plain, dialled=None)
+
+    async def _run(self, plain: trio.SocketStream, *, dialled: str | None) -> bool:
+        """Greet whoever is there and run the connection until it ends; False if it never began."""
+        context = self.credential.server_context() if dialled is None else self.credential.client_context()
+        stream = trio.SSLStream(
+            plain, context, server_side=dialled is None, https_compatible=True, server_hostname=None
+        )
+        try:
+            with trio.fail_after(_HANDSHAKE_S):
+                await stream.do_handshake()
+            member = self._identified(stream)
+        except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError, IdentityError) as exc:
+            self._refuse(str(exc.__cause__ or exc))
+            await trio.aclose_forcefully(plain)
+            return False
+        if dialled is not None and member.site != dialled:
+            self._refuse(f"{member.site} answers at the address of {dialled}")
+            await trio.aclose_forcefully(plain)
+            return False
+        number = max(self.revocations.number, 0)
+        connection = Connection(self._incarnation, trio.current_time(), number, self._patience)
+        wire = _Wire(member, stream, connection, dialled is not None)
+        try:
+            await self._converse(wire)
+        finally:
+            self._gone(wire)
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
+                await trio.aclose_forcefully(plain)
+        return True
+
+    def _identified(self, stream: trio.SSLStream[trio.SocketStream]) -> Member:
+        leaf = stream.getpeercert(binary_form=True)
+        return self.credential.peer(leaf, datetime.now(UTC), self.revocations)
+
+    def _refuse(self, reason: str) -> None:
+        self.refused[reason[:80]] = self.refused.get(reason[:80], 0) + 1
+        _LOG.warning("refused", extra={"reason": reason})
+
+    async def _converse(self, wire: _Wire) -> None:
+        with wire.scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write, wire)
+                nursery.start_soon(self._beat, wire)
+                await self._read(wire)
+                nursery.cancel_scope.cancel()
+
+    async def _read(self, wire: _Wire) -> None:
+        while wire.connection.stage is not Stage.CLOSED:
+            try:
+                data = await wire.stream.receive_some(_AT_ONCE)
+                if not data:
+                    return
+                self.bytes_received += len(data)
+                was = wire.connection.stage
+                frames = wire.connection.receive(bytes(data), trio.current_time())
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return
+            except WireError as exc:
+                self._refuse(str(exc))
+                return
+            if was is Stage.GREETING and wire.connection.stage is Stage.READY and not self._kept(wire):
+                return
+            for frame in frames:
+                self._listener.heard(wire.member, frame)
+            wire.stir()
+
+    async def _write(self, wire: _Wire) -> None:
+        while True:
+            data = wire.connection.send(_AT_ONCE, trio.current_time())
+            if not data:
+                wire.wake = trio.Event()
+                if not wire.connection.outbox:
+                    await wire.wake.wait()
+                continue
+            self.bytes_sent += len(data)
+            try:
+                await wire.stream.send_all(data)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                wire.scope.cancel()
+                return
+
+    async def _beat(self, wire: _Wire) -> None:
+        while True:
+            await trio.sleep(self._patience.alive_s / 2)
+            try:
+                wire.connection.tick(trio.current_time())
+            except WireError as exc:
+                _LOG.info("silent", extra={"site": wire.member.site, "reason": str(exc)})
+                wire.scope.cancel()
+                return
+            wire.stir()
+
+    def _kept(self, wire: _Wire) -> bool:
+        """Say whether a new connection is kept beside or instead of the one there is."""
+        site = wire.member.site
+        old = self._wires.get(site)
+        if old is not None:
+            ours, theirs = wire.connection.theirs, old.connection.theirs
+            same = ours is not None and theirs is not None and ours.incarnation == theirs.incarnation
+            smaller = min(site, self.credential.member.site) == self.credential.member.site
+            if same and old.connection.stage is Stage.READY and old.is_dialled == smaller:
+                return False
+            del self._wires[site]
+            old.scope.cancel()
+            self._listener.lost(site)
+        self._wires[site] = wire
+        self._listener.up(wire.member)
+        return True
+
+    def _gone(self, wire: _Wire) -> None:
+        if self._wires.get(wire.member.site) is wire:
+            del self._wires[wire.member.site]
+            self._listener.lost(wire.member.site)
+
+
+__all__ = ["Answer", "Ask", "Links", "Listener"]

@@ -1,0 +1,379 @@
+"""The daemon of a subscriber's machine: its host on real links, with its results in SQLite.
+
+It keeps a connection to the source, which tells it how its subscriptions are fed; everything else follows from
+what the host asks for. Stopping and starting again, also by a crash, goes on from what was committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import secrets
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import trio
+
+from overlay.feeds.items import Item, Kind
+from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted, open_signed
+from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
+from peer.daemon.committing import Committer
+from peer.daemon.links import Links
+from peer.daemon.questions import NoAnswer, Questions, answer, refuse
+from peer.hosting.configuration import MalformedConfiguration, decode_untrusted
+from peer.hosting.history import Stretch
+from peer.hosting.host import Host
+from peer.hosting.rows import read_pattern, rows_of, write_columns
+from peer.storage.log_values import Version
+from peer.storage.result_store import ResultStore
+from peer.storage.result_values import Begin, Drain, Entry, Frontier, Install, Results, State
+from peer.storage.result_values import Kind as Stored
+from peer.warm import warm_peer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from pathlib import Path
+
+    from overlay.identity import Member
+    from overlay.wire.frames import Frame
+    from peer.hosting.configuration import Configuration
+    from peer.storage.result_values import Change
+    from xmlmatch import Pattern
+
+_LOG: Final = logging.getLogger("distributary.peer")
+SOURCE: Final = "source"
+"""The name of the source's machine, in every network."""
+_BEAT_S: Final = 0.25
+_STORED: Final = {Kind.RESULTS: Stored.BATCH, Kind.ERROR: Stored.ERROR, Kind.GAP: Stored.GAP}
+_READ: Final = {
+    Stored.BATCH: Kind.RESULTS,
+    Stored.ERROR: Kind.ERROR,
+    Stored.GAP: Kind.GAP,
+    Stored.TRIMMED: Kind.GAP,
+}
+_MOST_ROWS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSettings:
+    """Where a peer listens, and how others reach it (where it listens, if not said)."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    addresses: tuple[Address, ...] = ()
+    capacity: int | None = None
+
+
+class PeerDaemon:
+    """A subscriber's machine; ``opened`` runs it."""
+
+    def __init__(self, home: Path, settings: PeerSettings) -> None:
+        self.credential = Credential.load(home / "identity")
+        warm_peer()
+        self.site = self.credential.member.site
+        self.settings = settings
+        self.store_file = ResultStore.open(home / "results.sqlite")
+        self.links = Links(self.credential, self, self._find)
+        self.questions = Questions(self.links.send)
+        self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)))
+        self.port = 0
+        self.generation = 0
+        self._committer: Committer[Change, bool] = Committer(self._write, self._written)
+        self._addresses: dict[str, tuple[Address, ...]] = {}
+        self._permitted: dict[bytes, Configuration] = {}
+        self._news: dict[str, trio.Event] = {}
+        self._nursery: trio.Nursery | None = None
+        self.connected = trio.Event()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[PeerDaemon]:
+        """Run the daemon while the block runs."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                self.port = await nursery.start(self.links.serve, self.settings.host, self.settings.port)
+                nursery.start_soon(self._committer.run)
+                self._resume()
+                nursery.start_soon(self._beat)
+                yield self
+                nursery.cancel_scope.cancel()
+        finally:
+            self.store_file.close()
+
+    # What users ask for.
+
+    async def subscribe(self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None) -> Any:
+        """Subscribe; return the subscription's name and the number of the document after which it begins."""
+        name = f"s-{secrets.token_hex(8)}"
+        asked = {
+            "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": start,
+            "limit": limit,
+        }  # fmt: skip
+        found = await self.questions.ask(SOURCE, "subscribe", asked)
+        self._begin(name, pattern.text, write_columns(pattern), found["start"], found["generation"])
+        self._configure(found["configuration"])
+        await self._committer.commit(self._installed(found["configuration"]))
+        return {"subscription": name, "start": found["start"], "first_document": found["start"] + 1}
+
+    async def unsubscribe(self, name: str) -> Any:
+        """End a subscription: it gets the documents up to now, and feeds others until they have moved."""
+        return await self.questions.ask(SOURCE, "unsubscribe", {"subscription": name})
+
+    async def publish(self, name: str, key: str, body: bytes) -> Any:
+        """Publish a document through the source; return its number once it is durable."""
+        return await self.questions.ask(SOURCE, "publish", {"name": name, "key": key, "body": body})
+
+    async def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
+        hosted = self.store_file.hosted(name)
+        if hosted is None:
+            raise NoAnswer(f"there is no subscription {name} here; 'distributary subscriptions' lists them")
+        pattern = read_pattern(hosted.pattern, hosted.columns)
+        after = max(after, hosted.start)
+        while True:
+            news = self._news.setdefault(name, trio.Event())
+            known = await trio.to_thread.run_sync(self.store_file.frontier, name)
+            upto = after if known is None else known.upto
+            while after < upto:
+                found = await trio.to_thread.run_sync(self.store_file.entries, name, after, upto, 1 << 20)
+                for entry in found:
+                    for told in _told(pattern, entry):
+                        yield told
+                after = found[-1].number if found else upto
+            yield {"complete": upto}
+            if not follow:
+                return
+            await news.wait()
+
+    def status(self) -> dict[str, Any]:
+        """Say how everything stands."""
+        return {
+            "site": self.site,
+            "role": "peer",
+            "port": self.port,
+            "connected": self.links.sites,
+            "bytes_sent": self.links.bytes_sent,
+            "bytes_received": self.links.bytes_received,
+            "refused": dict(self.links.refused),
+            "subscriptions": [self._standing(name) for name in sorted(self.host.subscriptions)],
+        }
+
+    def _standing(self, name: str) -> dict[str, Any]:
+        hosted = self.host.subscriptions[name]
+        current = hosted.feeding.current
+        inputs = [] if current is None else [one.subscription for one in current.inputs] or [SOURCE]
+        return {
+            "subscription": name,
+            "pattern": hosted.configuration.pattern,
+            "fed_by": inputs,
+            "is_live": current is not None and current.is_live,
+            "level": hosted.feeding.level,
+            "frontier": hosted.frontier,
+            "committed": hosted.committed,
+            "feeds": len(hosted.outlet.feeds),
+            "failovers": hosted.feeding.failovers,
+        }
+
+    # What the links tell.
+
+    def up(self, member: Member) -> None:
+        """A machine is connected."""
+        if member.site == SOURCE and self._nursery is not None:
+            self._nursery.start_soon(self._greet)
+        self.host.site_up(member.site, trio.current_time())
+
+    def lost(self, site: str) -> None:
+        """A machine is gone."""
+        if site == SOURCE:
+            self.connected = trio.Event()
+        self._addresses.pop(site, None)
+        self.questions.lost(site)
+        self.host.site_lost(site, trio.current_time())
+
+    def heard(self, member: Member, frame: Frame) -> None:
+        """A frame has come."""
+        match frame:
+            case Ask():
+                self._asked(member, frame)
+            case Answer():
+                self.questions.answered(member.site, frame)
+            case _ if hasattr(frame, "feed"):
+                self.host.handle(member.site, frame, trio.current_time())  # type: ignore[arg-type]  # a feed's
+
+    def _asked(self, member: Member, question: Ask) -> None:
+        try:
+            member.require(Role.SOURCE)
+            found = self._told_by_source(question.what, msgspec.msgpack.decode(question.body))
+            self.links.send(member.site, answer(question, found))
+        except (IdentityError, MalformedConfiguration, msgspec.MsgspecError, KeyError, TypeError) as exc:
+            _LOG.warning("refused", extra={"site": member.site, "what": question.what, "reason": str(exc)})
+            self.links.send(member.site, refuse(question, str(exc)))
+
+    def _told_by_source(self, what: str, body: Any) -> Any:
+        match what:
+            case "configure":
+                for signed in body:
+                    self._configure(signed)
+            case "withdrawn":
+                self._withdrawn(body["subscription"], body["end"])
+            case "revocations":
+                found = decode_list_untrusted(body, self.credential.root, datetime.now(UTC))
+                known = self.links.revocations
+                self.links.revoked(found if known.number < 0 else known.replaced_by(found))
+            case _:
+                raise KeyError(f"nobody here knows about {what}")
+        return True
+
+    async def _greet(self) -> None:
+        """Tell the source where this machine is, and take in how its subscriptions are fed."""
+        own = self.settings.addresses or (Address(self.settings.host, self.port),)
+        try:
+            found = await self.questions.ask(
+                SOURCE, "greet", {"addresses": [str(one) for one in own], "capacity": self.settings.capacity}
+            )
+        except NoAnswer as exc:
+            _LOG.warning("source", extra={"reason": str(exc)})
+            return
+        self.generation = found["generation"]
+        self._told_by_source("revocations", found["revocations"])
+        for signed in found["configurations"]:
+            self._configure(signed)
+        self.connected.set()
+
+    # Configurations.
+
+    def _opened_configuration(self, signed: bytes) -> Configuration:
+        known = self._permitted.get(signed)
+        if known is None:
+            said = open_signed(
+                signed, "configuration", root=self.credential.root, now=datetime.now(UTC),
+                required_role=Role.SOURCE, revocations=self.links.revocations,
+            )  # fmt: skip
+            known = decode_untrusted(said.payload)
+            if len(self._permitted) > 10_000:
+                self._permitted.clear()
+            self._permitted[signed] = known
+        return known
+
+    def _configure(self, signed: bytes) -> None:
+        found = self._opened_configuration(signed)
+        if found.site != self.site:
+            raise MalformedConfiguration(f"it is for {found.site}")
+        if found.subscription not in self.host.subscriptions:
+            if self.store_file.hosted(found.subscription) is None:
+                # It was made while this machine was away, so the order of its columns is not known here.
+                columns = write_columns(read_canonical(found.pattern))
+                self._begin(found.subscription, found.pattern, columns, found.start, found.generation)
+        self._committer.put(self._installed(signed))
+        self.host.install(found, signed, trio.current_time())
+
+    def _installed(self, signed: bytes) -> Install:
+        found = self._opened_configuration(signed)
+        return Install(found.subscription, Version(*found.version), signed)
+
+    def _begin(self, name: str, pattern: str, columns: bytes, start: int, generation: int) -> None:
+        self._committer.put(Begin(name, pattern, columns, start, generation))
+
+    def _withdrawn(self, name: str, end: int) -> None:
+        if name in self.host.subscriptions:
+            self._committer.put(Drain(name, end))
+            self.host.withdraw(name, trio.current_time())
+
+    def _resume(self) -> None:
+        """Go on with what was hosted before."""
+        for known in self.store_file.subscriptions():
+            if known.state is State.LIVE and known.configuration is not None:
+                found = self._opened_configuration(known.configuration)
+                self.host.install(
+                    found, known.configuration, trio.current_time(), frontier=known.frontier.upto,
+                    lowest=known.lowest,
+                )  # fmt: skip
+
+    # What the host asks for.
+
+    def send(self, site: str, frame: Frame) -> bool:
+        """Send to a machine."""
+        return self.links.send(site, frame)
+
+    def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
+        """Store results."""
+        entries = [
+            Entry(one.number, _STORED[one.kind], one.name, one.data, one.after if one.kind is Kind.GAP else None)
+            for one in items
+        ]
+        generation = self.host.subscriptions[subscription].configuration.generation
+        self._committer.put(Results(subscription, entries, Frontier(generation, upto)))
+
+    def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
+        """Read stored results."""
+        found = self.store_file.entries(subscription, after, upto, most_bytes)
+        items = [_item(entry) for entry in found]
+        return Stretch(items, items[-1].number if items else upto)
+
+    def forbids(self, site: str, asked: Open) -> str:
+        """Say why a machine may not open a feed here."""
+        try:
+            permit = self._opened_configuration(asked.permit)
+        except (IdentityError, MalformedConfiguration) as exc:
+            return str(exc)
+        if permit.site != site or permit.subscription != asked.downstream:
+            return "the permit is another's"
+        return "" if permit.names(asked.upstream, self.site) else f"the permit does not name {asked.upstream}"
+
+    # Tasks.
+
+    def _write(self, changes: Sequence[Change]) -> list[bool]:
+        self.store_file.commit(changes)
+        return [True] * len(changes)
+
+    def _written(self, change: Change, _: bool) -> None:
+        if isinstance(change, Results):
+            self.host.committed(change.subscription, change.frontier.upto)
+            event = self._news.pop(change.subscription, None)
+            if event is not None:
+                event.set()
+
+    async def _beat(self) -> None:
+        while True:
+            if SOURCE not in self.links.sites:
+                self.links.dial(SOURCE)
+            self.host.tick(trio.current_time())
+            await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
+
+    async def _find(self, site: str) -> tuple[Address, ...]:
+        if site == SOURCE:
+            return self.credential.settings.source
+        if site not in self._addresses:
+            try:
+                found = await self.questions.ask(SOURCE, "address", {"site": site})
+            except NoAnswer:
+                return ()
+            self._addresses[site] = tuple(Address.parse(text) for text in found)
+        return self._addresses[site]
+
+
+def read_canonical(text: str) -> Pattern:
+    """Read a pattern from its canonical text."""
+    from xmlmatch import Pattern
+
+    return Pattern.parse(text)
+
+
+def _item(entry: Entry) -> Item:
+    after = -1 if entry.after is None else entry.after
+    return Item(entry.number, _READ[entry.kind], entry.data, after, entry.name)
+
+
+def _told(pattern: Pattern, entry: Entry) -> list[dict[str, Any]]:
+    if entry.kind is Stored.BATCH:
+        about = {"document": entry.number, "name": entry.name}
+        return [about | {"row": row} for row in rows_of(pattern, entry.data, _MOST_ROWS)]
+    if entry.kind is Stored.ERROR:
+        return [{"document": entry.number, "name": entry.name, "error": entry.data.decode()}]
+    return [{"gap": [entry.after, entry.number]}]
+
+
+__all__ = ["SOURCE", "Cancel", "Credit", "PeerDaemon", "PeerSettings"]

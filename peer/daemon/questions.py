@@ -1,0 +1,86 @@
+"""Asking another machine something, and waiting for its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import trio
+
+from overlay.wire.frames import Answer, Ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from overlay.wire.frames import Frame
+
+PATIENCE_S: Final = 10.0
+_MOST_OPEN: Final = 10_000
+
+
+class NoAnswer(Exception):
+    """The other machine cannot be reached, takes too long, or refuses; the message says which."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    site: str
+    event: trio.Event = field(default_factory=trio.Event)
+    answer: Answer | None = None
+
+
+@dataclass(eq=False)
+class Questions:
+    """The questions of this machine that are not answered yet."""
+
+    send: Callable[[str, Frame], bool]
+    _waiting: dict[int, _Waiting] = field(default_factory=dict)
+    _next: int = 0
+
+    async def ask(self, site: str, what: str, body: Any, *, patience_s: float = PATIENCE_S) -> Any:
+        """Ask, and return what the answer holds; ``NoAnswer`` where there is none."""
+        if len(self._waiting) >= _MOST_OPEN:
+            raise NoAnswer(f"{_MOST_OPEN:,} questions are open; try again later")
+        self._next += 1
+        number, waiting = self._next, _Waiting(site)
+        self._waiting[number] = waiting
+        try:
+            if not self.send(site, Ask(number, what, msgspec.msgpack.encode(body))):
+                raise NoAnswer(f"{site} is not connected")
+            with trio.move_on_after(patience_s):
+                await waiting.event.wait()
+        finally:
+            del self._waiting[number]
+        if waiting.answer is None:
+            raise NoAnswer(f"{site} did not answer within {patience_s:.0f} s")
+        found = msgspec.msgpack.decode(waiting.answer.body)
+        if not waiting.answer.ok:
+            raise NoAnswer(str(found))
+        return found
+
+    def answered(self, site: str, answer: Answer) -> None:
+        """An answer has come."""
+        waiting = self._waiting.get(answer.question)
+        if waiting is not None and waiting.site == site:
+            waiting.answer = answer
+            waiting.event.set()
+
+    def lost(self, site: str) -> None:
+        """A machine is gone: nobody waits for its answers any longer."""
+        for waiting in self._waiting.values():
+            if waiting.site == site:
+                waiting.answer = Answer(
+                    0, ok=False, body=msgspec.msgpack.encode(f"the connection to {site} broke")
+                )
+                waiting.event.set()
+
+
+def answer(question: Ask, found: Any) -> Answer:
+    """Answer a question."""
+    return Answer(question.question, ok=True, body=msgspec.msgpack.encode(found))
+
+
+def refuse(question: Ask, reason: str) -> Answer:
+    """Refuse to answer."""
+    return Answer(question.question, ok=False, body=msgspec.msgpack.encode(reason[:2000]))

@@ -1,0 +1,56 @@
+"""Running a daemon as a process: until a signal, with its control socket, and logs as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from peer.daemon.control import serve_control
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from peer.daemon.control import Handler
+
+_PLAIN: Final = set(vars(logging.makeLogRecord({}))) | {"message"}
+
+
+class _JsonLines(logging.Formatter):
+    """An event per line: time, level, logger, event, and its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        told = {"at": round(record.created, 3), "level": record.levelname.lower(), "logger": record.name}
+        if record.exc_info:
+            fields["trace"] = self.formatException(record.exc_info)
+        return json.dumps(told | {"event": record.getMessage()} | fields, default=str)
+
+
+def log_to_stderr(level: str) -> None:
+    """Write structured logs to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+async def run_daemon(
+    home: Path,
+    opened: AbstractAsyncContextManager[Any],
+    controls: Callable[[Any], dict[str, Handler]],
+    ready: Callable[[Any], None],
+) -> None:
+    """Run until SIGTERM or SIGINT; ``ready`` hears when everything listens."""
+    async with opened as daemon, trio.open_nursery() as nursery:
+        await nursery.start(serve_control, home, controls(daemon))
+        ready(daemon)
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                break
+        nursery.cancel_scope.cancel()

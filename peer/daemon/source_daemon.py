@@ -1,0 +1,435 @@
+"""The daemon of the source: the log, the catalog, what it feeds itself, and who is fed by whom.
+
+Every entry of the log goes through one committer, so that numbers are given, made durable and told in the same
+order. A subscription is an entry; then the steering says how it is fed, the source signs that, keeps it, and
+tells the machine concerned, and those whose feeds have changed with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import trio
+
+from overlay.identity import (
+    Address,
+    Authority,
+    Credential,
+    IdentityError,
+    Invitations,
+    NotPermitted,
+    Role,
+    first_list,
+    invite,
+    open_signed,
+    read_own_list,
+    sign,
+)
+from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
+from peer.daemon.committing import Committer
+from peer.daemon.enrolling import serve_enrolment
+from peer.daemon.links import Links
+from peer.daemon.peer_daemon import SOURCE
+from peer.daemon.questions import NoAnswer, Questions, answer, refuse
+from peer.hosting.configuration import Configuration, MalformedConfiguration, decode_untrusted, encode
+from peer.hosting.source_views import SourceViews
+from peer.steering.entries import Entry, SiteEntry
+from peer.steering.steering import Steering
+from peer.storage.log_values import (
+    Appended,
+    Missing,
+    NewDocument,
+    NewSubscription,
+    Refused,
+    SiteRecord,
+    Start,
+    Version,
+    Withdrawal,
+)
+from peer.storage.log_values import Configuration as Kept
+from peer.storage.source_log import SourceLog
+from peer.warm import warm_source
+from xmlmatch import Document, Pattern
+from xmlmatch.errors import XmlMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+    from pathlib import Path
+
+    from overlay.identity import Application, Enroller, Member
+    from overlay.wire.frames import Frame
+    from peer.storage.log_values import NewEntry
+
+_LOG: Final = logging.getLogger("distributary.source")
+_BEAT_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """Where the source listens for members and for those who join, and how many feeds it bears."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    enrolment_port: int = 0
+    feeds: int | None = None
+
+
+class _LogView:
+    """The log as the source's views read it; the ends are kept at hand."""
+
+    def __init__(self, log: SourceLog) -> None:
+        self._log = log
+        extent = log.extent()
+        self.generation, self.lowest, self.last = extent.generation, extent.lowest, extent.last
+
+    def bodies(self, after: int, upto: int, most_bytes: int) -> list[tuple[int, str, bytes]]:
+        found = self._log.documents(after, upto, most_bytes)
+        return [(one.number, one.name, one.body) for one in found if not isinstance(one, Missing)]
+
+
+class SourceDaemon:
+    """The source; ``opened`` runs it."""
+
+    def __init__(self, home: Path, settings: SourceSettings) -> None:
+        warm_source()
+        self.credential = Credential.load(home / "identity")
+        self.credential.member.require(Role.SOURCE)
+        self.authority = Authority.load(home / "authority")
+        self.site, self.settings = self.credential.member.site, settings
+        self.log = SourceLog.open(home / "source.sqlite")
+        self._view = _LogView(self.log)
+        self.links = Links(self.credential, self, self._find)
+        self.questions = Questions(self.links.send)
+        self.views = SourceViews(self.site, self._view, self)
+        self.invitations = self._known_invitations()
+        self.links.revocations = self._known_revocations()
+        self.steering = self._restored_steering()
+        self.port = self.enrolment_port = 0
+        self._signed = {one.subscription: one.body for one in self.log.configurations()}
+        self._sites = {site.name: site for site in self.log.sites()}
+        self._owners = {one.id: one.site for one in self.log.subscriptions()}
+        self._permitted: dict[bytes, Configuration] = {}
+        self._committer: Committer[NewEntry, Appended | Refused] = Committer(self.log.append, self._appended)
+        self._nursery: trio.Nursery | None = None
+        self._planning = trio.Lock()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[SourceDaemon]:
+        """Run the daemon while the block runs."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                host = self.settings.host
+                self.port = await nursery.start(self.links.serve, host, self.settings.port)
+                self.enrolment_port = await nursery.start(
+                    serve_enrolment, self.credential, host, self.settings.enrolment_port, self._admit
+                )
+                self._keep_address()
+                self._install(self._unsent)
+                nursery.start_soon(self._committer.run)
+                nursery.start_soon(self._beat)
+                yield self
+                nursery.cancel_scope.cancel()
+        finally:
+            self.log.close()
+
+    # What users ask for.
+
+    async def publish(self, publisher: str, name: str, key: str, body: bytes) -> dict[str, Any]:
+        """Number a document; answers once it is durable. What cannot be parsed is refused."""
+        try:
+            await trio.to_thread.run_sync(Document.parse, body)
+        except XmlMatchError as exc:
+            raise NoAnswer(f"{name}: {exc}") from None
+        done = await self._committer.commit(NewDocument(publisher, key, name, body))
+        if isinstance(done, Refused):
+            raise NoAnswer(f"{name}: {done.reason}")
+        return {"number": done.number, "is_new": done.is_new}
+
+    def invite(self, site: str, roles: Sequence[str], hours: float) -> dict[str, Any]:
+        """Invite a machine; return the token."""
+        if site in self._sites or site == self.site:
+            raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
+        token = invite(
+            self.invitations, site, [Role(role) for role in roles], datetime.now(UTC),
+            ttl=timedelta(hours=hours), root=self.credential.root,
+            addresses=(Address(self.settings.host, self.enrolment_port),), since=self.links.revocations.number,
+        )  # fmt: skip
+        self._keep_invitations()
+        return {"site": site, "token": token}
+
+    async def revoke(self, site: str) -> dict[str, Any]:
+        """Cut a machine off, everywhere."""
+        if site == self.site:
+            raise NoAnswer("the source cannot be revoked")
+        self.invitations.withdraw(site)
+        self._keep_invitations()
+        dht_key = self.credential.settings.dht_keys.current.number
+        found = self.links.revocations.extended(
+            self.authority.intermediate, datetime.now(UTC), dht_key=dht_key, sites=[site]
+        )
+        self.log.put_state("revocations", found.encoded)
+        self.links.revoked(found)
+        for other in self.links.sites:
+            self._tell(other, "revocations", found.encoded)
+        for name in [name for name, owner in self._owners.items() if owner == site]:
+            await self._withdraw(name)
+        return {"site": site, "list": found.number}
+
+    def status(self) -> dict[str, Any]:
+        """Say how everything stands."""
+        return {
+            "site": self.site,
+            "role": "source",
+            "port": self.port,
+            "enrolment_port": self.enrolment_port,
+            "generation": self._view.generation,
+            "last": self._view.last,
+            "connected": self.links.sites,
+            "sites": sorted(self._sites),
+            "subscriptions": len(self._owners),
+            "feeds": len(self.views),
+            "epoch": self.steering.epoch,
+            "bytes_sent": self.links.bytes_sent,
+            "bytes_received": self.links.bytes_received,
+            "refused": dict(self.links.refused),
+        }
+
+    # What the links tell.
+
+    def up(self, member: Member) -> None:
+        """A machine is connected; it greets first."""
+        _LOG.info("connected", extra={"site": member.site})
+
+    def lost(self, site: str) -> None:
+        """A machine is gone."""
+        self.questions.lost(site)
+        self.views.site_lost(site)
+
+    def heard(self, member: Member, frame: Frame) -> None:
+        """A frame has come."""
+        match frame:
+            case Open() | Credit() | Cancel():
+                self.views.handle(member.site, frame)
+            case Answer():
+                self.questions.answered(member.site, frame)
+            case Ask() if self._nursery is not None:
+                self._nursery.start_soon(self._asked, member, frame)
+
+    async def _asked(self, member: Member, question: Ask) -> None:
+        try:
+            body = msgspec.msgpack.decode(question.body)
+            told = answer(question, await self._answer(member, question.what, body))
+        except (NoAnswer, IdentityError, XmlMatchError, msgspec.MsgspecError, KeyError, TypeError) as exc:
+            _LOG.warning("refused", extra={"site": member.site, "what": question.what, "reason": str(exc)})
+            told = refuse(question, str(exc))
+        self.links.send(member.site, told)
+
+    async def _answer(self, member: Member, what: str, body: Any) -> Any:
+        match what:
+            case "greet":
+                return self._greeted(member, body)
+            case "address":
+                site = self._sites.get(body["site"])
+                return [] if site is None else list(site.addresses)
+            case "publish":
+                member.require(Role.PUBLISHER)
+                return await self.publish(member.site, body["name"], body["key"], body["body"])
+            case "subscribe":
+                member.require(Role.SUBSCRIBER)
+                return await self._subscribe(member, body)
+            case "unsubscribe":
+                if self._owners.get(body["subscription"]) != member.site:
+                    raise NoAnswer(f"{body['subscription']} is not a subscription of {member.site}")
+                return await self._withdraw(body["subscription"])
+            case _:
+                raise NoAnswer(f"nobody here knows about {what}")
+
+    def _greeted(self, member: Member, body: Any) -> dict[str, Any]:
+        addresses = tuple(str(Address.parse(text)) for text in body["addresses"][:8])
+        record = SiteRecord(member.site, addresses, body["capacity"], time.time())
+        self.log.put_site(record)
+        if member.site not in self._sites:
+            self.steering.add_site(member.site, body["capacity"])
+        self._sites[member.site] = record
+        mine = [name for name, owner in self._owners.items() if owner == member.site]
+        return {
+            "generation": self._view.generation,
+            "revocations": self.links.revocations.encoded,
+            "configurations": [self._signed[name] for name in mine if name in self._signed],
+        }
+
+    async def _subscribe(self, member: Member, body: Any) -> dict[str, Any]:
+        if member.site not in self._sites:
+            raise NoAnswer("greet first")
+        name, pattern = str(body["subscription"]), Pattern.parse(body["pattern"])
+        if pattern.contradiction:
+            raise NoAnswer(f"this pattern never matches: {pattern.contradiction}")
+        start = {"now": Start.NOW, "earliest": Start.EARLIEST}.get(body["start"], body["start"])
+        entry = NewSubscription(name, pattern.text, body["columns"], member.site, body["limit"], start)
+        async with self._planning:
+            done = await self._committer.commit(entry)
+            if isinstance(done, Refused) or done.start is None:
+                raise NoAnswer(str(getattr(done, "reason", "it has no start")))
+            if name not in self._owners:
+                self._owners[name] = member.site
+                changed = await trio.to_thread.run_sync(
+                    self.steering.add, name, pattern.text, member.site, body["limit"], done.start
+                )
+                self._install(changed, but=name)
+        return {
+            "start": done.start, "number": done.number, "generation": self._view.generation,
+            "configuration": self._signed[name],
+        }  # fmt: skip
+
+    async def _withdraw(self, name: str) -> dict[str, Any]:
+        async with self._planning:
+            done = await self._committer.commit(Withdrawal(name))
+            if isinstance(done, Refused):
+                raise NoAnswer(done.reason)
+            owner = self._owners.pop(name, None)
+            if owner is not None:
+                self._signed.pop(name, None)
+                self._install(await trio.to_thread.run_sync(self.steering.withdraw, name))
+                self._tell(owner, "withdrawn", {"subscription": name, "end": done.number})
+        return {"subscription": name, "end": done.number}
+
+    # Configurations.
+
+    def _install(self, changed: Iterable[Configuration], *, but: str = "") -> None:
+        """Sign and keep configurations, and tell the machines; ``but``: whom the answer tells."""
+        found = list(changed)
+        bodies = {one.subscription: sign(self.credential.signer, "configuration", encode(one)) for one in found}
+        self._signed |= bodies
+        self.log.put_configurations(
+            [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
+        )
+        by_site: dict[str, list[bytes]] = {}
+        for one in found:
+            if one.subscription != but:
+                by_site.setdefault(one.site, []).append(bodies[one.subscription])
+        for site, signed in by_site.items():
+            self._tell(site, "configure", signed)
+
+    def _tell(self, site: str, what: str, body: Any) -> None:
+        """Tell a machine something if it is connected; else it learns of it when it greets."""
+        if self._nursery is not None and site in self.links.sites:
+            self._nursery.start_soon(self._told, site, what, body)
+
+    async def _told(self, site: str, what: str, body: Any) -> None:
+        try:
+            await self.questions.ask(site, what, body)
+        except NoAnswer as exc:
+            _LOG.warning("not told", extra={"site": site, "what": what, "reason": str(exc)})
+
+    def _opened_configuration(self, signed: bytes) -> Configuration:
+        known = self._permitted.get(signed)
+        if known is None:
+            said = open_signed(
+                signed, "configuration", root=self.credential.root, now=datetime.now(UTC),
+                required_role=Role.SOURCE, revocations=self.links.revocations,
+            )  # fmt: skip
+            known = decode_untrusted(said.payload)
+            if len(self._permitted) > 10_000:
+                self._permitted.clear()
+            self._permitted[signed] = known
+        return known
+
+    # What the views ask for.
+
+    def send(self, site: str, frame: Frame) -> bool:
+        """Send to a machine."""
+        return self.links.send(site, frame)
+
+    def forbids(self, site: str, asked: Open) -> str:
+        """Say why a machine may not be fed by the source."""
+        try:
+            permit = self._opened_configuration(asked.permit)
+        except (IdentityError, MalformedConfiguration) as exc:
+            return str(exc)
+        if permit.site != site or permit.subscription != asked.downstream or permit.pattern != asked.query:
+            return "the permit is another's"
+        return "" if self._owners.get(permit.subscription) == site else f"{permit.subscription} has ended"
+
+    # Tasks and state.
+
+    def _appended(self, entry: NewEntry, done: Appended | Refused) -> None:
+        """An entry is durable: feed it, in the order of numbers."""
+        if isinstance(done, Appended) and done.is_new:
+            self._view.last = done.number
+            if isinstance(entry, NewDocument):
+                self.views.published(done.number, entry.name, entry.body)
+            else:
+                self.views.published(done.number, "", None)
+
+    async def _beat(self) -> None:
+        while True:
+            self.views.pump()
+            await trio.sleep(0.01 if self.views.has_work else _BEAT_S)
+
+    async def _find(self, site: str) -> tuple[Address, ...]:
+        return ()  # machines dial the source
+
+    async def _admit(self, enroller: Enroller, application: Application) -> bytes:
+        now = datetime.now(UTC)
+        admission = self.invitations.redeem(application.secret, application.public_key, now)
+        self._keep_invitations()
+        chain = self.authority.issue(
+            application.public_key, admission.site, admission.roles, now, since=admission.since
+        )
+        return enroller.admit(chain, self.credential.settings, max(self.links.revocations.number, 0))
+
+    def _keep_address(self) -> None:
+        """Members learn where the source is when they join."""
+        own = (Address(self.settings.host, self.port),)
+        if self.credential.settings.source != own:
+            settings = self.credential.settings
+            self.credential = self.credential.with_settings(
+                type(settings)(settings.network, own, settings.dht_keys)
+            )
+
+    def _known_invitations(self) -> Invitations:
+        kept = self.log.get_state("invitations")
+        return Invitations() if kept is None else Invitations.restored(msgspec.json.decode(kept))
+
+    def _keep_invitations(self) -> None:
+        self.log.put_state("invitations", msgspec.json.encode(self.invitations.export()))
+
+    def _known_revocations(self) -> Any:
+        kept = self.log.get_state("revocations")
+        if kept is not None:
+            return read_own_list(kept, self.credential.root)
+        dht_key = self.credential.settings.dht_keys.current.number
+        found = first_list(self.credential.root.network, self.authority.intermediate, dht_key=dht_key)
+        self.log.put_state("revocations", found.encoded)
+        return found
+
+    def _restored_steering(self) -> Steering:
+        known = [
+            decode_untrusted(
+                open_signed(
+                    one.body, "configuration", root=self.credential.root, now=datetime.now(UTC),
+                    required_role=Role.SOURCE, revocations=self.links.revocations,
+                ).payload
+            )
+            for one in self.log.configurations()
+        ]  # fmt: skip
+        steering, self._unsent = Steering.restored(
+            SOURCE,
+            self.settings.feeds,
+            sites=[SiteEntry(site.name, site.capacity) for site in self.log.sites()],
+            entries=[Entry(o.id, o.pattern, o.site, o.limit, o.start) for o in self.log.subscriptions()],
+            configurations=known,
+            generation=self._view.generation,
+            epoch=max((one.epoch for one in known), default=0),
+        )
+        return steering
+
+
+__all__ = ["NotPermitted", "SourceDaemon", "SourceSettings"]

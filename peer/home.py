@@ -1,0 +1,58 @@
+"""The folder a daemon lives in, and the commands' way to the daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from peer.errors import CommandError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+VARIABLE: Final = "DISTRIBUTARY_HOME"
+_SOCKET: Final = "control.sock"
+
+
+def add_home(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--home``."""
+    parser.add_argument(
+        "--home", metavar="DIR", help=f"the daemon's folder (default: ${VARIABLE}, or ~/.distributary)"
+    )
+
+
+def home_of(arguments: argparse.Namespace) -> Path:
+    """Return the folder to use."""
+    given = arguments.home or os.environ.get(VARIABLE)
+    return Path(given).expanduser() if given else Path.home() / ".distributary"
+
+
+def ask(home: Path, do: str, **fields: Any) -> Iterator[dict[str, Any]]:
+    """Ask the daemon of a folder something, and yield its answers; ``CommandError`` if it refuses or is gone."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(home / _SOCKET))
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise CommandError(
+                f"no daemon runs in {home}; start one with 'distributary peer run --home {home}' "
+                f"(or 'source run'), or name another folder with --home"
+            ) from None
+        connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
+        with connection.makefile("rb") as answers:
+            for line in answers:
+                told = json.loads(line)
+                if "failed" in told:
+                    raise CommandError(told["failed"])
+                if told.get("done") is True:
+                    return
+                yield told
+    raise CommandError("the daemon has gone while it was answering; its log says why")
+
+
+def ask_one(home: Path, do: str, **fields: Any) -> dict[str, Any]:
+    """Ask something that has one answer."""
+    return next(iter(list(ask(home, do, **fields))))

@@ -1,0 +1,149 @@
+"""Changes on their way into a peer's store, within one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from peer.storage.budget import ROW_BYTES
+from peer.storage.errors import LocalFrontierWentBack, LocalMisuse, RemoteStaleGeneration
+from peer.storage.result_values import Begin, Cursor, Drain, DropCursor, End, Install, Results, State
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from peer.storage.result_values import Change, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where a hosted subscription stands before a change."""
+
+    key: int
+    state: State
+    end: int | None
+    generation: int
+    upto: int
+
+
+@dataclass(slots=True)
+class Committing:
+    """One transaction; ``added_bytes`` grows with each entry stored."""
+
+    connection: sqlite3.Connection
+    now: float
+    added_bytes: int = 0
+
+    def apply(self, change: Change) -> None:
+        """Make one change, or raise and thereby undo them all."""
+        match change:
+            case Begin():
+                self._begin(change)
+            case Results():
+                self._results(change)
+            case Install():
+                self._install(change)
+            case Drain():
+                self._drain(change)
+            case End():
+                self._end(change)
+            case Cursor():
+                self._cursor(change)
+            case DropCursor():
+                standing = self._standing(change.subscription)
+                self.connection.execute(
+                    "DELETE FROM cursors WHERE hosted = ? AND name = ?", (standing.key, change.name)
+                )
+            case _:
+                assert_never(change)
+
+    def _standing(self, subscription: str) -> _Standing:
+        row = self.connection.execute(
+            "SELECT key, state, end_number, frontiers.generation, upto FROM hosted"
+            " JOIN frontiers ON hosted = key WHERE id = ?",
+            (subscription,),
+        ).fetchone()
+        if row is None:
+            raise LocalMisuse(f"subscription {subscription} is not hosted here")
+        return _Standing(row[0], State(row[1]), *row[2:])
+
+    def _begin(self, change: Begin) -> None:
+        wanted = (change.pattern, change.columns, change.start)
+        known = self.connection.execute(
+            "SELECT pattern, columns, start, state FROM hosted WHERE id = ?", (change.subscription,)
+        ).fetchone()
+        if known is not None:
+            if known[:3] != wanted or State(known[3]) is State.ENDED:
+                raise LocalMisuse(f"subscription {change.subscription} is here and is another or has ended")
+            return
+        row = self.connection.execute(
+            "INSERT INTO hosted (id, pattern, columns, start, state) VALUES (?, ?, ?, ?, ?)",
+            (change.subscription, *wanted, State.LIVE.value),
+        )
+        self.connection.execute(
+            "INSERT INTO frontiers (hosted, generation, upto, lowest) VALUES (?, ?, ?, ?)",
+            (row.lastrowid, change.generation, change.start, change.start),
+        )
+
+    def _results(self, change: Results) -> None:
+        was = self._standing(change.subscription)
+        generation, upto = change.frontier.generation, change.frontier.upto
+        if generation < was.generation:
+            raise RemoteStaleGeneration(change.subscription, was.generation, generation)
+        # Also in a new generation, for it numbers on: what would go back has numbers that were given twice.
+        if upto < was.upto:
+            raise LocalFrontierWentBack(change.subscription, was.upto, upto)
+        if was.end is not None:
+            upto = max(was.upto, min(upto, was.end))
+        for entry in change.entries:
+            if entry.number > was.upto and max(entry.begin, was.upto) < upto:
+                self._store(entry, was, upto)
+        self.connection.execute(
+            "UPDATE frontiers SET generation = ?, upto = ? WHERE hosted = ?", (generation, upto, was.key)
+        )
+
+    def _store(self, entry: Entry, was: _Standing, upto: int) -> None:
+        # Only a gap can reach beyond what is new and owed; the part within is kept.
+        after = None if entry.after is None else max(entry.after, was.upto)
+        size = len(entry.data) + len(entry.name.encode()) + ROW_BYTES
+        self.added_bytes += size
+        self.connection.execute(
+            "INSERT INTO results (hosted, number, kind, after, size, at, name, data)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (was.key, min(entry.number, upto), entry.kind, after, size, self.now, entry.name, entry.data),
+        )
+
+    def _install(self, change: Install) -> None:
+        standing = self._standing(change.subscription)
+        self.connection.execute(
+            "UPDATE hosted SET generation = ?, epoch = ?, revision = ?, configuration = ? WHERE key = ?"
+            " AND (generation IS NULL OR (generation, epoch, revision) < (?, ?, ?))",
+            (*change.version, change.body, standing.key, *change.version),
+        )
+
+    def _drain(self, change: Drain) -> None:
+        was = self._standing(change.subscription)
+        if was.state is State.LIVE:
+            self.connection.execute(
+                "UPDATE hosted SET state = ?, end_number = ? WHERE key = ?",
+                (State.DRAINING.value, change.end, was.key),
+            )
+
+    def _end(self, change: End) -> None:
+        was = self._standing(change.subscription)
+        if was.state is not State.ENDED:
+            end = was.upto if was.end is None else min(was.upto, was.end)
+            self.connection.execute(
+                "UPDATE hosted SET state = ?, end_number = ?, ended_at = ? WHERE key = ?",
+                (State.ENDED.value, end, self.now, was.key),
+            )
+
+    def _cursor(self, change: Cursor) -> None:
+        was = self._standing(change.subscription)
+        if change.upto > was.upto:
+            raise LocalMisuse(f"cursor {change.name} of {change.subscription} is beyond the frontier {was.upto}")
+        self.connection.execute(
+            "INSERT INTO cursors (hosted, name, upto) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)",
+            (was.key, change.name, change.upto),
+        )

@@ -1,0 +1,76 @@
+"""What a peer's store drops: the oldest results first, and last what a cursor has yet to read.
+
+Within a subscription arrival follows numbers, so what goes is always the beginning, and ``lowest`` says how much.
+Each function here is one transaction's worth of work and returns the rows that went: fewer than
+``TRIMMED_AT_ONCE`` means that it is done.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from peer.storage.result_values import State
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from peer.storage.result_values import ResultLimits
+
+# Bounds what one transaction of a long trim holds in the write-ahead log.
+TRIMMED_AT_ONCE: Final = 5000
+
+_OLDEST: Final = "SELECT seq, r.hosted, number, size, at FROM results AS r INDEXED BY results_in_order"
+# One row per subscription with cursors is joined; no page with data is touched, however much is unread.
+_OLDEST_READ: Final = (
+    f"{_OLDEST} LEFT JOIN (SELECT hosted AS reader, min(upto) AS done FROM cursors GROUP BY hosted)"
+    " ON reader = r.hosted WHERE done IS NULL OR number <= done"
+)
+
+
+class Dropped(NamedTuple):
+    """An entry that went."""
+
+    seq: int
+    hosted: int
+    number: int
+    size: int
+    at: float
+
+
+def drop_read(connection: sqlite3.Connection, limits: ResultLimits, now: float) -> list[Dropped]:
+    """Drop entries beyond the limits for keeping, but none that a cursor has yet to read."""
+    return _drop_oldest(connection, _OLDEST_READ, limits.kept_bytes, now - limits.kept_age_s)
+
+
+def drop_unread(connection: sqlite3.Connection, limits: ResultLimits) -> list[Dropped]:
+    """Drop entries beyond the hard limit, whoever has yet to read them."""
+    return _drop_oldest(connection, _OLDEST, limits.hard_bytes, None)
+
+
+def forget_ended(connection: sqlite3.Connection, limits: ResultLimits, now: float) -> None:
+    """Forget the subscriptions that ended long ago and of which nothing is left to read."""
+    connection.execute(
+        "DELETE FROM hosted WHERE state = ? AND ended_at <= ?"
+        " AND NOT EXISTS (SELECT 1 FROM results WHERE results.hosted = key)",
+        (State.ENDED.value, now - limits.kept_age_s),
+    )
+
+
+def _drop_oldest(
+    connection: sqlite3.Connection, candidates: str, most_bytes: int, old_at: float | None
+) -> list[Dropped]:
+    [[held]] = connection.execute("SELECT held_bytes FROM totals")
+    gone: list[Dropped] = []
+    with closing(connection.execute(f"{candidates} ORDER BY seq LIMIT {TRIMMED_AT_ONCE}")) as rows:
+        for row in map(Dropped._make, rows):
+            if held <= most_bytes and (old_at is None or row.at > old_at):
+                break
+            held -= row.size
+            gone.append(row)
+    connection.executemany("DELETE FROM results WHERE seq = ?", [(row.seq,) for row in gone])
+    connection.executemany(
+        "UPDATE frontiers SET lowest = max(lowest, ?) WHERE hosted = ?", [(row.number, row.hosted) for row in gone]
+    )
+    connection.execute("UPDATE totals SET held_bytes = ?", (held,))
+    return gone

@@ -1,0 +1,95 @@
+"""The daemons on real sockets: what arrives is what direct matching gives."""
+
+import trio
+
+from tests.peer.daemon.network import live_network, rows
+from xmlmatch import Document, Pattern, match
+
+DOCUMENTS = [f"<r><a><b>{n}</b><c>{n % 3}</c></a><a><b>x</b></a></r>".encode() for n in range(12)]
+TEXTS = ["//a{cont}", "//a[c]/b{val}", "//b{val}", "//a[c='1']{cont}", "//a{cont}", "//a[b{val}][c{val}]"]
+
+
+def wanted(text, documents):
+    """Return the rows of a pattern by the number of the document."""
+    pattern = Pattern.parse(text)
+    found = {}
+    for number, body in documents.items():
+        got = [dict(zip(pattern.columns, row, strict=True)) for row in match(pattern, Document.parse(body)).rows()]
+        if got:
+            found[number] = got
+    return found
+
+
+async def test_subscribers_feed_each_other_exactly(tmp_path):
+    async with live_network(tmp_path) as network:
+        peers = [await network.start_peer(f"p{i}") for i in range(3)]
+        for peer in peers:
+            await peer.connected.wait()
+        names = []
+        for i, text in enumerate(TEXTS):
+            names.append((await peers[i % 3].subscribe(Pattern.parse(text)))["subscription"])
+        published = {}
+        for n, body in enumerate(DOCUMENTS):
+            told = await network.source.publish("source", f"d{n}", f"k{n}", body)
+            published[told["number"]] = body
+        last = max(published)
+        for i, text in enumerate(TEXTS):
+            assert await rows(peers[i % 3], names[i], last) == wanted(text, published)
+        fed = [one["fed_by"] for peer in peers for one in peer.status()["subscriptions"]]
+        assert any(by != ["source"] for by in fed)
+
+
+async def test_a_peer_that_stops_and_returns_gets_what_it_missed(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, two = await network.start_peer("p1"), await network.start_peer("p2")
+        for peer in (one, two):
+            await peer.connected.wait()
+        first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        second = (await two.subscribe(Pattern.parse("//a[c]/b{val}")))["subscription"]
+        published = {}
+        for n, body in enumerate(DOCUMENTS):
+            if n == 4:
+                await network.stop("p1")
+            if n == 8:
+                one = await network.start_peer("p1")
+            told = await network.source.publish("source", f"d{n}", f"k{n}", body)
+            published[told["number"]] = body
+            await trio.sleep(0.05)
+        last = max(published)
+        assert await rows(one, first, last) == wanted("//a{cont}", published)
+        assert await rows(two, second, last) == wanted("//a[c]/b{val}", published)
+
+
+async def test_the_source_goes_on_where_it_stopped(tmp_path):
+    async with live_network(tmp_path) as network:
+        one = await network.start_peer("p1")
+        await one.connected.wait()
+        name = (await one.subscribe(Pattern.parse("//b{val}")))["subscription"]
+        published = {}
+        for n, body in enumerate(DOCUMENTS[:6]):
+            if n == 3:
+                await network.stop("source")
+                await network.start_source()
+            told = await network.source.publish("source", f"d{n}", f"k{n}", body)
+            published[told["number"]] = body
+        again = await network.source.publish("source", "d0", "k0", DOCUMENTS[0])
+        assert again == {"number": min(published), "is_new": False}
+        assert await rows(one, name, max(published)) == wanted("//b{val}", published)
+
+
+async def test_a_withdrawn_subscription_feeds_others_until_they_have_moved(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, two = await network.start_peer("p1"), await network.start_peer("p2")
+        for peer in (one, two):
+            await peer.connected.wait()
+        first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        second = (await two.subscribe(Pattern.parse("//a[c]/b{val}")))["subscription"]
+        published = {}
+        for n, body in enumerate(DOCUMENTS):
+            if n == 5:
+                await one.unsubscribe(first)
+            told = await network.source.publish("source", f"d{n}", f"k{n}", body)
+            published[told["number"]] = body
+            await trio.sleep(0.02)
+        assert await rows(two, second, max(published)) == wanted("//a[c]/b{val}", published)
+        assert one.status()["subscriptions"] == []
