@@ -14,7 +14,7 @@ setup: ## make .venv with all packages, or bring it up to date
 java: # the same, and a Java for Spark
 	@python3 bootstrap.py --java
 
-demo: setup ## show what distributary does, on this machine
+demo: java ## show what distributary does, on this machine
 	@.venv/bin/distributary demo
 
 test: java ## run all tests (they start Spark, hence Java)

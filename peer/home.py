@@ -31,7 +31,7 @@ def home_of(arguments: argparse.Namespace) -> Path:
     return Path(given).expanduser() if given else Path.home() / ".distributary"
 
 
-def ask(home: Path, do: str, **fields: Any) -> Iterator[dict[str, Any]]:
+def ask(home: Path, do: str, /, **fields: Any) -> Iterator[dict[str, Any]]:
     """Ask the daemon of a folder something, and yield its answers; ``CommandError`` if it refuses or is gone."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
@@ -53,6 +53,6 @@ def ask(home: Path, do: str, **fields: Any) -> Iterator[dict[str, Any]]:
     raise CommandError("the daemon has gone while it was answering; its log says why")
 
 
-def ask_one(home: Path, do: str, **fields: Any) -> dict[str, Any]:
+def ask_one(home: Path, do: str, /, **fields: Any) -> dict[str, Any]:
     """Ask something that has one answer."""
     return next(iter(list(ask(home, do, **fields))))

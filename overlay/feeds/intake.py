@@ -68,6 +68,12 @@ class Intake:
         for one in self._inputs:
             out = [one.items.pop(n) for n in sorted(n for n in one.items if n <= upto)]
             used.append(sum(len(item.data) for item in out))
+            # A gap may reach further than all inputs do: what it says of the documents up to there counts now.
+            out += [
+                Item(upto, Kind.GAP, after=item.after)
+                for item in one.items.values()
+                if item.kind is Kind.GAP and item.after < upto
+            ]
             taken.append({item.number: item for item in out if item.number > self.frontier})
         troubles = _troubles(taken, self.frontier)
         lost = {item.number for item in troubles if item.kind is Kind.ERROR}

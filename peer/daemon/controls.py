@@ -10,6 +10,7 @@ import trio
 
 from peer.daemon.questions import NoAnswer
 from peer.hosting.rows import read_pattern
+from peer.steering.proposal import BadProposal
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
@@ -84,4 +85,17 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
     async def status(_: dict[str, Any]) -> Any:
         return daemon.status()
 
-    return {"publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status)}
+    async def snapshot(asked: dict[str, Any]) -> Any:
+        found = daemon.snapshot(int(asked.get("documents", 40)))
+        return found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
+
+    async def adopt(asked: dict[str, Any]) -> Any:
+        try:
+            return await daemon.adopt(int(asked["base_epoch"]), asked["rows"])
+        except BadProposal as exc:
+            raise NoAnswer(f"the proposal: {exc}") from None
+
+    return {
+        "publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status),
+        "snapshot": _one(snapshot), "adopt": _one(adopt),
+    }  # fmt: skip

@@ -40,6 +40,7 @@ from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.hosting.configuration import Configuration, MalformedConfiguration, decode_untrusted, encode
 from peer.hosting.source_views import SourceViews
 from peer.steering.entries import Entry, SiteEntry
+from peer.steering.proposal import Stale, read_proposal
 from peer.steering.steering import Steering
 from peer.storage.log_values import (
     Appended,
@@ -181,6 +182,36 @@ class SourceDaemon:
         for name in [name for name, owner in self._owners.items() if owner == site]:
             await self._withdraw(name)
         return {"site": site, "list": found.number}
+
+    def snapshot(self, documents: int) -> dict[str, Any]:
+        """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
+        newest = self.log.documents(
+            max(self._view.last - 4 * documents, self._view.lowest), self._view.last, 64 << 20
+        )
+        sample = [one.body for one in newest if not isinstance(one, Missing)][-documents:]
+        return {
+            "epoch": self.steering.epoch,
+            "source_feeds": self.settings.feeds,
+            "sites": [[site.name, site.limit] for site in self.steering.sites() if not site.is_down],
+            "subscriptions": [[e.subscription, e.pattern, e.site, e.limit] for e in self.steering.entries()],
+            "documents": sample,
+        }
+
+    async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""
+        proposal = read_proposal(rows, base_epoch)
+        async with self._planning:
+            before = len(self.views)
+            done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
+            if isinstance(done, Stale):
+                raise NoAnswer(done.reason)
+            self.log.put_state("epoch", str(self.steering.epoch).encode())
+            self._install(done.configurations)
+        return {
+            "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
+            "kept": len(done.kept), "rebased": len(done.rebased), "refused": dict(done.refused),
+            "source_feeds_before": before, "source_feeds": self.steering.source_feeds_used,
+        }  # fmt: skip
 
     def status(self) -> dict[str, Any]:
         """Say how everything stands."""
@@ -427,7 +458,7 @@ class SourceDaemon:
             entries=[Entry(o.id, o.pattern, o.site, o.limit, o.start) for o in self.log.subscriptions()],
             configurations=known,
             generation=self._view.generation,
-            epoch=max((one.epoch for one in known), default=0),
+            epoch=int(self.log.get_state("epoch") or b"0"),
         )
         return steering
 

@@ -3,7 +3,7 @@
 As ``planner.alternatives`` does it for full plans: of the cheapest ways that share no machine with the first
 choice nor with the subscription, up to three are kept, from a place on that is spread over subscriptions by hash;
 so the consumers of a machine that fails do not all turn to the same one. Which of several equal subscriptions is
-asked is spread likewise. Where there are fewer, others follow that do without one of the first choice's machines
+asked is spread likewise. Where there are too few, others follow that do without one of the first choice's machines
 each. Equal subscriptions count as ways too. All of them follow the feeding order; none reserves capacity.
 """
 
@@ -30,7 +30,7 @@ _LOOKED_AT: Final = 32
 def fallbacks(plan: SteadyPlan, m: Member, first: tuple[Member, ...]) -> list[tuple[Member, ...]]:
     """List the ways to feed a subscription if its first choice fails, in order of preference."""
     near = [u.site for u in first]
-    found = list(islice(_ways(plan, m, {m.site, *near}), _WAYS))
+    found = _apart(plan, m, {m.site, *near})
     start = _spread(m.name, "") % max(len(found), 1)
     kept = [*found[start:], *found[:start]][:ALTERNATIVES]
     for site in dict.fromkeys(near):
@@ -39,6 +39,18 @@ def fallbacks(plan: SteadyPlan, m: Member, first: tuple[Member, ...]) -> list[tu
         more = (way for way in _ways(plan, m, {site}) if way != first and way not in kept)
         kept.extend(islice(more, 1))
     return kept
+
+
+def _apart(plan: SteadyPlan, m: Member, avoid: set[int]) -> list[tuple[Member, ...]]:
+    """List ways that avoid some machines; where there are few candidates, the same ones by others too."""
+    found: list[tuple[Member, ...]] = []
+    for _ in range(ALTERNATIVES):
+        taken = {u.site for way in found for u in way}
+        more = list(islice(_ways(plan, m, avoid | taken), _WAYS - len(found)))
+        found += more
+        if not more or len(found) >= ALTERNATIVES:
+            break
+    return found
 
 
 def _ways(plan: SteadyPlan, m: Member, avoid: set[int]) -> Iterator[tuple[Member, ...]]:

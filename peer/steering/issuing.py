@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from peer.hosting.configuration import Configuration
 
@@ -27,12 +27,14 @@ class Issued:
     configurations: dict[str, Configuration] = field(default_factory=dict)
     _named: dict[str, dict[str, None]] = field(default_factory=dict)
 
-    def load(self, stored: Iterable[Configuration]) -> None:
-        """Take configurations in that were issued before; go on where they end."""
+    def load(self, stored: Iterable[Configuration], known: Container[str]) -> None:
+        """Take configurations in that were issued before, of those that are still known; go on where they end."""
+        newest = (self.epoch, self.revision)
         for one in stored:
-            self._put(one)
-        newest = max((c.version[1:] for c in self.configurations.values()), default=(0, 0))
-        self.epoch, self.revision = max((self.epoch, self.revision), newest)
+            newest = max(newest, (one.epoch, one.revision))
+            if one.subscription in known:
+                self._put(one)
+        self.epoch, self.revision = newest
 
     def put(self, wanted: Configuration) -> Configuration | None:
         """Issue a configuration, whatever version it has, unless it says what the newest says; then None."""

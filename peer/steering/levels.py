@@ -31,15 +31,15 @@ class Description:
     reason: str = ""
 
 
-def feeders_first(wishes: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
-    """List subscriptions so that whoever feeds by the first wishes comes before those it feeds, but for circles.
+def feeders_first(inputs: Mapping[str, Sequence[str]]) -> list[str]:
+    """List subscriptions so that whoever feeds comes before those it feeds, but for circles.
 
-    >>> feeders_first({"c": [["b", "a"]], "b": [["a"]], "a": [[]]})
+    >>> feeders_first({"c": ["b", "a"], "b": ["a"], "a": []})
     ['a', 'b', 'c']
     """
     done: dict[str, None] = {}
     begun: set[str] = set()
-    for root in wishes:
+    for root in inputs:
         stack = [root]
         while stack:
             name = stack[-1]
@@ -48,8 +48,7 @@ def feeders_first(wishes: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
                 done[name] = None
                 continue
             begun.add(name)
-            first = wishes[name][0] if wishes[name] else ()
-            stack += [u for u in reversed(first) if u in wishes and u not in begun]
+            stack += [u for u in reversed(inputs[name]) if u in inputs and u not in begun]
     return list(done)
 
 

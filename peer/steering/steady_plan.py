@@ -102,14 +102,17 @@ class SteadyPlan(LivePlan):
     def take(self, wishes: Mapping[str, Sequence[tuple[str, ...]]], pending: Collection[str] = ()) -> None:
         """Feed those that were entered: each by the first of its wishes (inputs; none is the source) that can be.
 
-        All first wishes come before any second one. Whoever has no possible wish is placed anew, but for those
-        that are known to be ``pending``, who wait for the next change.
+        All first wishes come before any second one, and those who are to feed others before those who are not.
+        Whoever has no possible wish is placed anew, but for those that are known to be ``pending``: they wait for
+        the next change.
         """
         self._begin()
-        order = feeders_first({name: wishes.get(name, [()])[:1] for name in self._members})
+        firsts = {name: wishes[name][0] if wishes.get(name) else () for name in self._members}
+        feeding = {u for inputs in firsts.values() for u in inputs}
+        order = sorted(feeders_first(firsts), key=lambda name: name not in feeding)
         for place in range(max(map(len, wishes.values()), default=0)):
             for m in (self._members[name] for name in order):
-                wished = wishes.get(m.name, ())
+                wished = wishes.get(m.name, ()) if m.name in feeding or m.name not in pending else ()
                 if m.feed is None and m.site not in self._down and place < len(wished):
                     feed = self._wished(m, wished[place])
                     if feed is not None and self.ledger.fits(m, feed):
@@ -117,7 +120,9 @@ class SteadyPlan(LivePlan):
         unfed = [m for m in self._online() if m.feed is None]
         waiting = {m.name: m for m in unfed if m.name in pending and not m.consumers}
         self._replace([m for m in unfed if m.name not in waiting])
-        self.pending.update({name: self._reason(m) for name, m in waiting.items()})
+        for name, m in waiting.items():
+            self.list_candidates(m.pattern)  # the reason says whether there are any
+            self.pending[name] = self._reason(m)
         for m in self._online():
             self._count(m, 1)
             if m.feed is not None and m.feed.how is How.SOURCE:
@@ -172,8 +177,8 @@ class SteadyPlan(LivePlan):
         return self._end()
 
     def list_candidates(self, pattern: int) -> None:
-        """Search candidates of a pattern among all views there are, unless the last change did; takes a millisecond
-        or two."""
+        """Search candidates of a pattern among all views there are, unless the last change did; it takes a
+        millisecond or two."""
         if pattern not in self._fresh:
             self._fresh.add(pattern)
             views = self.finder.feeders(pattern, self.graph.views_of(pattern))

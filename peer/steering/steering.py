@@ -67,7 +67,7 @@ class Steering:
         steering = cls(source_site, source_feeds, generation=generation, epoch=epoch, statistics=statistics)
         steering._entries = {entry.subscription: entry for entry in entries}
         stored = {c.subscription: c for c in configurations}
-        steering._issued.load(stored[name] for name in steering._entries if name in stored)
+        steering._issued.load(stored.values(), steering._entries)
         firsts = {name: [names(c.choices[0]) if c.choices else ()] for name, c in stored.items()}
         steering._live = steering._plan(list(sites), firsts, pending)
         return steering, steering._issue(steering._entries)
@@ -103,7 +103,7 @@ class Steering:
         return self._issue({subscription: None} | dict.fromkeys(p.name for p in moved))
 
     def site_failed(self, name: str) -> list[Configuration]:
-        """Do without a machine; its own subscriptions keep their configurations. ``BadProblem`` for no such one."""
+        """Do without a machine; its subscriptions keep their configurations. ``BadProblem`` for no such one."""
         return self._issue(p.name for p in self._live.site_failed(name))
 
     def site_returned(self, name: str) -> list[Configuration]:
@@ -238,7 +238,7 @@ class Steering:
     def _issue(
         self, wanted: Iterable[str], *, anew: Collection[str] = (), proposed: Checked | None = None
     ) -> list[Configuration]:
-        """Issue the configurations of some as far as they changed; ``anew``: with other alternatives if need be."""
+        """Issue the configurations of some as far as they changed; ``anew``: look for alternatives again."""
         searches, issued = _SEARCHES, []
         for name in wanted:
             m, before = self._live.member(name), self._issued.configurations.get(name)

@@ -17,12 +17,16 @@ from scenarios.commands.seed import seed
 if TYPE_CHECKING:
     import argparse
 
+    from scenarios.live_demo import LiveSummary
     from xmlmatch import Document, Matcher
 
-SUMMARY: Final = "Show what distributary does: subscriptions matched, and computed from each other."
+SUMMARY: Final = (
+    "Show what distributary does: matching, computing from each other, and a live network of processes."
+)
 _EPILOG: Final = """\
 examples:
   distributary demo
+  distributary demo --offline                 a few seconds, no daemons
   distributary demo --documents 200 --subscriptions 10000
   distributary demo --json
 """
@@ -59,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how many further subscriptions (default 1,000)",
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed gives the same stream")
+    parser.add_argument("--offline", action="store_true", help="only match and compute; start no daemons")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
 
 
@@ -87,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     lines, deliveries, cpu_s = _match(matcher, documents)
     with progress("finding who can feed whom", None):
         feeding = feed(crowd, documents)
+    live = None if arguments.offline else _live(arguments.seed)
     if arguments.json:
         summary = {"documents": len(documents), "subscriptions": len(matcher), "deliveries": deliveries}
         emit(
@@ -95,13 +101,29 @@ def run(arguments: argparse.Namespace) -> int:
                 "cpu_s": round(cpu_s, 4),
                 "shown": [asdict(line) for line in lines],
                 "feeding": asdict(feeding),
+                "live": None if live is None else asdict(live),
             }
         )
     else:
         _show(lines, len(documents), len(matcher), deliveries, cpu_s)
         print(feeding)
-        print("Next: distributary match --help, distributary explain pattern --help, explain rewriting --help")
-    return 0 if feeding.checked == feeding.equal else 1
+        if live is not None:
+            print(live)
+        print("Next: distributary network --help, distributary subscribe --help, distributary match --help")
+    return 0 if feeding.checked == feeding.equal and (live is None or live.is_exact) else 1
+
+
+def _live(number: int) -> LiveSummary:
+    """Run the live part; each step is named on standard error."""
+    from scenarios.live_demo import live_demo
+
+    with progress("a network of processes", None) as tick:
+
+        def told(step: str) -> None:
+            tick()
+            print(f"{step} ...", file=sys.stderr)
+
+        return live_demo(seed(number), told)
 
 
 def _match(matcher: Matcher, documents: list[Document]) -> tuple[list[Line], int, float]:

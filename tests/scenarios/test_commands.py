@@ -9,14 +9,14 @@ from xmlmatch import Document, Pattern
 
 
 def test_the_demo_shows_a_table_and_what_it_cost(capsys):
-    assert main(["demo", "--documents", "5", "--subscriptions", "30"]) == 0
+    assert main(["demo", "--offline", "--documents", "5", "--subscriptions", "30"]) == 0
     out = capsys.readouterr().out
     assert "featured items" in out
     assert "36 subscriptions x 5 documents" in out
 
 
 def test_the_demo_computes_results_from_each_other(capsys):
-    assert main(["demo", "--documents", "3", "--subscriptions", "60", "--json"]) == 0
+    assert main(["demo", "--offline", "--documents", "3", "--subscriptions", "60", "--json"]) == 0
     feeding = json.loads(capsys.readouterr().out)["feeding"]
     assert feeding["rewritable"] > 0
     assert feeding["checked"] == feeding["equal"] > 0
@@ -26,7 +26,7 @@ def test_the_demo_as_json_counts_what_direct_matching_counts(capsys):
     from scenarios.auction_documents import auction_documents
     from xmlmatch import match
 
-    assert main(["demo", "--documents", "5", "--subscriptions", "30", "--json"]) == 0
+    assert main(["demo", "--offline", "--documents", "5", "--subscriptions", "30", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     documents = [Document.parse(data) for data in auction_documents(1, 5)]
     for line in told["shown"]:

@@ -102,7 +102,7 @@ async def open_nodes(count=0, *args, **kwargs):
 async def until(claim, timeout_s=5):
     """Wait until a claim about a node holds."""
     with trio.fail_after(timeout_s):
-        while not claim():  # noqa: ASYNC110 # nodes do not signal what only tests wait for
+        while not claim():  # nodes do not signal what only tests wait for
             await trio.sleep(0.01)
 
 

@@ -1,0 +1,130 @@
+"""A network of daemons as processes of this machine, on loopback: started, asked, killed, restarted.
+
+Homes are folders under one; daemons are talked to as the command line does it, through their control sockets.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from peer.home import ask, ask_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SOURCE: Final = "source"
+_STOP_S: Final = 10.0
+
+
+class DaemonFailed(Exception):
+    """A daemon did not start; the message is what it wrote."""
+
+
+class ProcessNetwork:
+    """Daemons by name; ``running`` ends them all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = ("0", "0")
+
+    def home(self, name: str) -> Path:
+        """Return a daemon's folder."""
+        return self.folder / name
+
+    def start_source(self, *options: str) -> None:
+        """Make the network, the first time, and run its source."""
+        from overlay.identity import create_network
+
+        if not self.home(SOURCE).exists():
+            create_network(self.home(SOURCE), "demo", datetime.now(UTC))
+        told = self._start(
+            SOURCE, "source", "run", "--port", self._ports[0], "--enrolment-port", self._ports[1], *options
+        )
+        self._ports = str(told["port"]), str(told["enrolment_port"])
+
+    def join(self, name: str, *roles: str) -> None:
+        """Invite a machine and let it join."""
+        from peer.daemon.enrolling import join
+
+        join(
+            self.home(name), self.one(SOURCE, "invite", site=name, roles=roles or ["subscriber"], hours=1)["token"]
+        )
+
+    def begin_peer(self, name: str) -> None:
+        """Start a peer's process without waiting for it."""
+        self._processes[name] = self._spawn(name, "peer", "run")
+
+    def await_ready(self, name: str) -> dict[str, Any]:
+        """Wait until a daemon listens."""
+        process = self._processes[name]
+        line = process.stdout.readline() if process.stdout is not None else b""
+        if not line:
+            raise DaemonFailed(f"{name} did not start; its log is {self.folder / f'{name}.log'}")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def start_peer(self, name: str) -> dict[str, Any]:
+        """Start a peer and wait until it listens."""
+        self.begin_peer(name)
+        return self.await_ready(name)
+
+    def kill(self, name: str) -> None:
+        """End a daemon at once, as a power failure would."""
+        process = self._processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def stop(self, name: str) -> None:
+        """Ask a daemon to end, and wait for it."""
+        process = self._processes.pop(name)
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def one(self, daemon: str, do: str, /, **fields: Any) -> dict[str, Any]:
+        """Ask a daemon something that has one answer."""
+        return ask_one(self.home(daemon), do, **fields)
+
+    def many(self, daemon: str, do: str, /, **fields: Any) -> list[dict[str, Any]]:
+        """Ask a daemon something that has many answers."""
+        return list(ask(self.home(daemon), do, **fields))
+
+    def publish(self, name: str, body: bytes) -> int:
+        """Publish a document at the source and return its number."""
+        told = self.one(SOURCE, "publish", name=name, key=name, body=base64.b64encode(body).decode())
+        return int(told["number"])
+
+    def _start(self, name: str, *command: str) -> dict[str, Any]:
+        self._processes[name] = self._spawn(name, *command)
+        return self.await_ready(name)
+
+    def _spawn(self, name: str, *command: str) -> subprocess.Popen[bytes]:
+        with open(self.folder / f"{name}.log", "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "peer", *command, "--home", str(self.home(name)), "--json"],
+                stdout=subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )  # fmt: skip
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[ProcessNetwork]:
+    """Run a network in a folder; whatever happens, all its daemons are ended."""
+    network = ProcessNetwork(folder)
+    try:
+        yield network
+    finally:
+        for name in list(network._processes):
+            network.stop(name)

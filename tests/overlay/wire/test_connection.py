@@ -1,0 +1,150 @@
+"""Connections: greeting, numbering, keep-alive, and what hostile bytes do to them (nothing)."""
+
+import contextlib
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overlay.wire import frames
+from overlay.wire.connection import VERSIONS, Connection, Patience, Stage
+from overlay.wire.errors import BrokenConnection, MalformedFrame, WireError
+from overlay.wire.frames import Alive, Answer, Batch, Bye, Frontier, Gap, Hello, decode_untrusted, encode
+from overlay.wire.outbox import Outbox
+
+
+def greeted(now=0.0):
+    """Return two connections that have greeted each other."""
+    one, two = Connection(1, now), Connection(2, now)
+    one.receive(two.send(1 << 20, now), now)
+    two.receive(one.send(1 << 20, now), now)
+    return one, two
+
+
+def test_both_sides_greet_and_agree_on_a_version():
+    one, two = greeted()
+    assert (one.stage, two.stage, one.version) == (Stage.READY, Stage.READY, VERSIONS[1])
+    assert (one.theirs.incarnation, two.theirs.incarnation) == (2, 1)
+
+
+def test_versions_that_do_not_meet_end_it():
+    connection = Connection(1, 0.0)
+    with pytest.raises(BrokenConnection, match="versions 7 to 9"):
+        connection.receive(encode(Hello(7, 9, 5, 0), 0), 0.0)
+    assert connection.stage is Stage.CLOSED
+
+
+def test_nothing_is_heard_before_the_greeting():
+    with pytest.raises(MalformedFrame, match="before the greeting"):
+        Connection(1, 0.0).receive(encode(Frontier(1, 0, 1), 0), 0.0)
+
+
+def test_a_lost_frame_is_noticed_at_the_next():
+    one, two = greeted()
+    one.outbox.put(Alive(0))
+    one.send(1 << 20, 0.0)
+    one.outbox.put(Alive(0))
+    with pytest.raises(BrokenConnection, match="1 frames are missing"):
+        two.receive(one.send(1 << 20, 0.0), 0.0)
+
+
+def test_a_repeated_frame_is_dropped():
+    one, two = greeted()
+    one.outbox.put_feed(Frontier(1, 0, 5))
+    data = one.send(1 << 20, 0.0)
+    assert two.receive(data, 0.0) == [Frontier(1, 0, 5)]
+    assert two.receive(data, 0.0) == []
+
+
+def test_frames_arrive_whole_however_the_bytes_are_cut():
+    one, two = greeted()
+    sent = [Batch(1, n, n + 1, "d", bytes([n]) * 100 * n, more=False) for n in range(40)]
+    for frame in sent:
+        one.outbox.put_feed(frame)
+    data, rng, got = one.send(1 << 30, 0.0), random.Random(1), []
+    while data:
+        n = rng.randint(1, 300)
+        got += two.receive(data[:n], 0.0)
+        data = data[n:]
+    assert got == sent
+
+
+def test_silence_is_death_and_keeping_alive_prevents_it():
+    patience = Patience(1.0, 3.0)
+    quiet, other = Connection(1, 0.0, 0, patience), Connection(2, 0.0, 0, patience)
+    quiet.receive(other.send(1 << 20, 0.0), 0.0)
+    for now in (1.0, 2.0):
+        other.tick(now)
+        quiet.receive(other.send(1 << 20, now), now)
+    quiet.tick(4.9)
+    with pytest.raises(BrokenConnection, match="nothing was heard"):
+        quiet.tick(5.0)
+
+
+def test_a_goodbye_closes():
+    one, two = greeted()
+    one.outbox.put(Bye("enough"))
+    assert two.receive(one.send(1 << 20, 0.0), 0.0) == [Bye("enough")]
+    assert two.stage is Stage.CLOSED
+
+
+def test_control_goes_first_and_feeds_take_turns():
+    box = Outbox()
+    for feed in (1, 2):
+        for n in range(2):
+            box.put_feed(Frontier(feed, n, n + 1))
+    box.put(Alive(0))
+    order, data = [], box.take(1 << 20)
+    while data:
+        size = int.from_bytes(data[:4])
+        order.append(decode_untrusted(data[8 : 4 + size]))
+        data = data[4 + size :]
+    assert [getattr(frame, "feed", 0) for frame in order] == [0, 1, 2, 1, 2]
+
+
+def test_a_large_batch_travels_in_fragments_and_others_overtake_it():
+    box, large = Outbox(), bytes(range(256)) * 1024
+    box.put_feed(Batch(1, 0, 1, "d", large, more=False))
+    box.put_feed(Frontier(2, 0, 1))
+    got, data = [], box.take(1 << 30)
+    while data:
+        size = int.from_bytes(data[:4])
+        assert size <= frames.MAX_FRAME
+        got.append(decode_untrusted(data[8 : 4 + size]))
+        data = data[4 + size :]
+    assert isinstance(got[1], Frontier)
+    parts = [frame for frame in got if isinstance(frame, Batch)]
+    assert b"".join(part.data for part in parts) == large
+    assert [part.more for part in parts] == [True, True, True, False]
+
+
+def test_a_length_beyond_the_limit_is_refused_before_it_is_read():
+    connection = Connection(1, 0.0)
+    with pytest.raises(MalformedFrame, match="bytes long"):
+        connection.receive((1 << 31).to_bytes(4) + bytes(4), 0.0)
+
+
+@pytest.mark.parametrize("frame", [Frontier(1, 5, 5), Gap(1, 7, 3), Frontier(-1, 0, 1), Alive(1 << 62)])
+def test_numbers_that_make_no_sense_are_refused(frame):
+    with pytest.raises(MalformedFrame):
+        decode_untrusted(encode(frame, 0)[8:])
+
+
+@given(st.binary(max_size=400))
+def test_random_bytes_do_nothing_but_end_the_connection(data):
+    connection = Connection(1, 0.0)
+    try:
+        heard = connection.receive(data, 0.0)
+    except WireError:
+        heard = []
+        assert connection.stage is Stage.CLOSED
+    assert all(isinstance(frame, Hello) for frame in heard)
+
+
+@given(st.binary(max_size=200), st.integers(0, 199), st.integers(0, 255))
+def test_a_damaged_frame_is_a_frame_or_malformed(body, place, value):
+    good = bytearray(encode(Answer(3, ok=True, body=body), 0)[8:])
+    good[place % len(good)] = value
+    with contextlib.suppress(MalformedFrame):
+        assert decode_untrusted(bytes(good)).__struct_fields__

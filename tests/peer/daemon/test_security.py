@@ -1,0 +1,215 @@
+"""Who is not a member, or exceeds its role, gets nowhere; each attempt is counted or logged."""
+
+import ssl
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+import trio
+
+from overlay.identity import Address, create_network, sign
+from overlay.wire.frames import Ask, Ended, Open
+from peer.daemon.links import Links
+from peer.daemon.questions import NoAnswer, Questions
+from peer.hosting.configuration import Input, decode_untrusted, encode
+from tests.peer.daemon.network import live_network
+from xmlmatch import Pattern
+
+
+class Ear:
+    """Hears what comes over a member's links, and does nothing."""
+
+    def __init__(self):
+        self.frames, self.lost_sites = [], []
+        self.is_up = trio.Event()
+        self.questions = None
+
+    def up(self, member):
+        self.is_up.set()
+
+    def lost(self, site):
+        self.lost_sites.append(site)
+
+    def heard(self, member, frame):
+        self.frames.append(frame)
+        if self.questions is not None and type(frame).__name__ == "Answer":
+            self.questions.answered(member.site, frame)
+
+
+async def as_member(nursery, peer, addresses):
+    """Speak with the identity of a peer, but without its manners."""
+    ear = Ear()
+
+    async def find(site):
+        return addresses[site]
+
+    links = Links(peer.credential, ear, find)
+    ear.questions = Questions(links.send)
+    await nursery.start(links.serve, "127.0.0.1", 0)
+    return ear, links
+
+
+async def two_peers(network):
+    one, two = await network.start_peer("p1"), await network.start_peer("p2")
+    for peer in (one, two):
+        await peer.connected.wait()
+    return one, two
+
+
+async def handshake_and_read(stream):
+    """Speak first, and read until the other side ends it."""
+    await stream.do_handshake()
+    await stream.send_all(b"x" * 100)
+    while await stream.receive_some(100):
+        pass
+    raise trio.BrokenResourceError("it was closed")
+
+
+async def test_who_has_no_certificate_does_not_get_past_the_handshake(tmp_path):
+    async with live_network(tmp_path) as network:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        plain = await trio.open_tcp_stream("127.0.0.1", network.source.port)
+        stream = trio.SSLStream(plain, context, https_compatible=True)
+        with trio.fail_after(5), pytest.raises(trio.BrokenResourceError):
+            await handshake_and_read(stream)
+        await trio.aclose_forcefully(plain)
+        assert sum(network.source.links.refused.values()) == 1
+        assert network.source.links.sites == []
+
+
+async def test_a_member_of_another_network_is_refused(tmp_path):
+    async with live_network(tmp_path / "one") as network, trio.open_nursery() as nursery:
+        other = create_network(tmp_path / "other", "other", datetime.now(UTC))
+        stranger = type("Stranger", (), {"credential": other.credential})
+        address = network.source.credential.settings.source
+        ear, links = await as_member(nursery, stranger, {"source": address})
+        links.dial("source")
+        with trio.fail_after(5):
+            while not ear.lost_sites:
+                await trio.sleep(0.05)
+        assert not ear.is_up.is_set()
+        assert network.source.links.sites == []
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", bytes(500), b"\x16\x03\x01" + b"\xff" * 300])
+async def test_random_bytes_on_the_port_do_nothing(tmp_path, data):
+    async with live_network(tmp_path) as network:
+        stream = await trio.open_tcp_stream("127.0.0.1", network.source.port)
+        await stream.send_all(data)
+        with trio.move_on_after(6):
+            while await stream.receive_some(1000):
+                pass
+        await stream.aclose()
+        told = await network.source.publish("source", "d", "k", b"<a/>")
+        assert told["number"] == 1
+
+
+async def test_a_subscriber_cannot_publish(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, _ = await two_peers(network)
+        with pytest.raises(NoAnswer, match="publisher"):
+            await one.publish("d", "k", b"<a/>")
+        assert network.source.status()["last"] == 0
+
+
+async def test_nobody_unsubscribes_for_others(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, two = await two_peers(network)
+        name = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        with pytest.raises(NoAnswer, match="is not a subscription of p2"):
+            await two.unsubscribe(name)
+
+
+async def test_a_feed_that_no_configuration_names_is_refused(tmp_path):
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        one, two = await two_peers(network)
+        first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        second = (await two.subscribe(Pattern.parse("//zebra{val}")))["subscription"]
+        permit = two.store_file.hosted(second).configuration
+        own = two.credential
+        await network.stop("p2")
+        ear, links = await as_member(
+            nursery, type("P2", (), {"credential": own}), {"p1": (Address("127.0.0.1", one.port),)}
+        )
+        links.dial("p1")
+        with trio.fail_after(5):
+            await ear.is_up.wait()
+        forged = encode(replace_site(decode_untrusted_permit(permit)))
+        tries = [
+            Open(1, first, second, "//zebra{val}", b"", permit, 1, 0, 1 << 20),
+            Open(2, first, second, "//a{cont}", b"", permit, 1, 0, 1 << 20),
+            Open(3, first, second, "//a{cont}", b"", sign(own.signer, "configuration", forged), 1, 0, 1 << 20),
+            Open(4, first, second, "//a{cont}", b"", b"rubbish", 1, 0, 1 << 20),
+            Open(5, first, "somebody", "//a{cont}", b"", permit, 1, 0, 1 << 20),
+        ]
+        for frame in tries:
+            links.send("p1", frame)
+        with trio.fail_after(5):
+            while len(ear.frames) < len(tries) + 1:
+                await trio.sleep(0.05)
+        ended = [frame for frame in ear.frames if isinstance(frame, Ended)]
+        assert sorted(frame.feed for frame in ended) == [1, 2, 3, 4, 5]
+        assert {frame.why for frame in ended} == {"forbidden"}
+        nursery.cancel_scope.cancel()
+
+
+def decode_untrusted_permit(permit):
+    """Look into a permit without checking it."""
+    return decode_untrusted(msgspec.msgpack.decode(permit)[-1])
+
+
+def replace_site(configuration):
+    """Make a configuration that names whatever p2 would like."""
+    return msgspec.structs.replace(configuration, choices=((Input("s", "p1", "//a{cont}"),),), revision=999)
+
+
+async def test_a_peer_cannot_tell_another_how_it_is_fed(tmp_path):
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        one, two = await two_peers(network)
+        name = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        permit = one.store_file.hosted(name).configuration
+        own = two.credential
+        await network.stop("p2")
+        ear, links = await as_member(
+            nursery, type("P2", (), {"credential": own}), {"p1": (Address("127.0.0.1", one.port),)}
+        )
+        links.dial("p1")
+        with trio.fail_after(5):
+            await ear.is_up.wait()
+        with pytest.raises(NoAnswer, match="source"):
+            await ear.questions.ask("p1", "configure", [permit])
+        with pytest.raises(NoAnswer, match="source"):
+            await ear.questions.ask("p1", "withdrawn", {"subscription": name, "end": 5})
+        assert name in one.host.subscriptions
+        links.send("p1", Ask(99, "configure", b"\xc1"))
+        await trio.sleep(0.2)
+        assert one.links.sites == ["p2", "source"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_older_configuration_is_not_installed(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, _ = await two_peers(network)
+        name = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        signed = one.store_file.hosted(name).configuration
+        found = decode_untrusted_permit(signed)
+        assert one.host.install(found, signed, trio.current_time()) is False
+
+
+async def test_a_revoked_peer_is_cut_off_everywhere(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, two = await two_peers(network)
+        await one.subscribe(Pattern.parse("//a{cont}"))
+        await two.subscribe(Pattern.parse("//a{cont}"))
+        await network.source.publish("source", "d", "k", b"<a><b/></a>")
+        with trio.fail_after(10):
+            while "p2" not in one.links.sites:
+                await trio.sleep(0.05)
+            await network.source.revoke("p2")
+            while "p2" in one.links.sites or "p2" in network.source.links.sites:
+                await trio.sleep(0.05)
+        assert one.links.revocations.number == network.source.links.revocations.number == 1
+        await trio.sleep(1)
+        assert network.source.links.sites == ["p1"]
