@@ -6,7 +6,6 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import trio
 
 from peer.daemon.questions import NoAnswer
 from peer.hosting.rows import read_pattern
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from peer.daemon.peer_daemon import PeerDaemon
     from peer.daemon.source_daemon import SourceDaemon
 
-_CONNECT_S = 10.0
-
 
 def _one(function: Callable[[dict[str, Any]], Awaitable[Any]]) -> Handler:
     async def handler(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
@@ -33,25 +30,16 @@ def _one(function: Callable[[dict[str, Any]], Awaitable[Any]]) -> Handler:
 def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     """List what a peer does for its users."""
 
-    async def connected() -> None:
-        with trio.move_on_after(_CONNECT_S):
-            await daemon.connected.wait()
-            return
-        raise NoAnswer("the source cannot be reached; is it running?")
-
     async def subscribe(asked: dict[str, Any]) -> Any:
         pattern = Pattern.parse(asked["pattern"])
         if "columns" in asked:
             pattern = read_pattern(pattern.text, msgspec.msgpack.encode(asked["columns"]))
-        await connected()
         return await daemon.subscribe(pattern, start=asked.get("start", "now"), limit=asked.get("limit"))
 
     async def unsubscribe(asked: dict[str, Any]) -> Any:
-        await connected()
         return await daemon.unsubscribe(asked["subscription"])
 
     async def publish(asked: dict[str, Any]) -> Any:
-        await connected()
         return await daemon.publish(asked["name"], asked["key"], base64.b64decode(asked["body"]))
 
     async def status(_: dict[str, Any]) -> Any:

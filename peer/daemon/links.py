@@ -251,7 +251,11 @@ class Links:
 
     async def _beat(self, wire: _Wire) -> None:
         while True:
-            await trio.sleep(self._patience.alive_s / 2)
+            begun, pause = trio.current_time(), self._patience.alive_s / 2
+            await trio.sleep(pause)
+            late = trio.current_time() - begun - pause
+            if late > pause:
+                wire.connection.excuse(late)
             try:
                 wire.connection.tick(trio.current_time())
             except WireError as exc:

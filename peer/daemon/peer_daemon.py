@@ -22,7 +22,7 @@ from overlay.identity import Address, Credential, IdentityError, Role, decode_li
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon.committing import Committer
 from peer.daemon.links import Links
-from peer.daemon.questions import NoAnswer, Questions, answer, refuse
+from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
 from peer.hosting.configuration import MalformedConfiguration, decode_untrusted
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
@@ -47,6 +47,8 @@ _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
 """The name of the source's machine, in every network."""
 _BEAT_S: Final = 0.25
+_TRIES: Final = 3
+_CONNECT_S: Final = 10.0
 _STORED: Final = {Kind.RESULTS: Stored.BATCH, Kind.ERROR: Stored.ERROR, Kind.GAP: Stored.GAP}
 _READ: Final = {
     Stored.BATCH: Kind.RESULTS,
@@ -85,6 +87,7 @@ class PeerDaemon:
         self._addresses: dict[str, tuple[Address, ...]] = {}
         self._permitted: dict[bytes, Configuration] = {}
         self._news: dict[str, trio.Event] = {}
+        self._columns: dict[str, bytes] = {}
         self._nursery: trio.Nursery | None = None
         self.connected = trio.Event()
 
@@ -112,7 +115,8 @@ class PeerDaemon:
             "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": start,
             "limit": limit,
         }  # fmt: skip
-        found = await self.questions.ask(SOURCE, "subscribe", asked)
+        self._columns[name] = write_columns(pattern)  # a configuration may come before the answer
+        found = await self._ask_source("subscribe", asked)
         self._begin(name, pattern.text, write_columns(pattern), found["start"], found["generation"])
         self._configure(found["configuration"])
         await self._committer.commit(self._installed(found["configuration"]))
@@ -120,11 +124,22 @@ class PeerDaemon:
 
     async def unsubscribe(self, name: str) -> Any:
         """End a subscription: it gets the documents up to now, and feeds others until they have moved."""
-        return await self.questions.ask(SOURCE, "unsubscribe", {"subscription": name})
+        return await self._ask_source("unsubscribe", {"subscription": name})
 
     async def publish(self, name: str, key: str, body: bytes) -> Any:
         """Publish a document through the source; return its number once it is durable."""
-        return await self.questions.ask(SOURCE, "publish", {"name": name, "key": key, "body": body})
+        return await self._ask_source("publish", {"name": name, "key": key, "body": body})
+
+    async def _ask_source(self, what: str, body: Any) -> Any:
+        """Ask the source, again if the connection breaks: everything asked so can be asked twice."""
+        for _ in range(_TRIES):
+            with trio.move_on_after(_CONNECT_S):
+                await self.connected.wait()
+            try:
+                return await self.questions.ask(SOURCE, what, body)
+            except Unreachable as exc:
+                last = exc
+        raise last
 
     async def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
@@ -264,8 +279,8 @@ class PeerDaemon:
             raise MalformedConfiguration(f"it is for {found.site}")
         if found.subscription not in self.host.subscriptions:
             if self.store_file.hosted(found.subscription) is None:
-                # It was made while this machine was away, so the order of its columns is not known here.
-                columns = write_columns(read_canonical(found.pattern))
+                # One that this process did not ask for: the answer was lost, with the order of its columns.
+                columns = self._columns.get(found.subscription) or write_columns(read_canonical(found.pattern))
                 self._begin(found.subscription, found.pattern, columns, found.start, found.generation)
         self._committer.put(self._installed(signed))
         self.host.install(found, signed, trio.current_time())

@@ -23,11 +23,16 @@ class NoAnswer(Exception):
     """The other machine cannot be reached, takes too long, or refuses; the message says which."""
 
 
+class Unreachable(NoAnswer):
+    """The question may not have been heard, or its answer is lost: it can be asked again."""
+
+
 @dataclass(eq=False)
 class _Waiting:
     site: str
     event: trio.Event = field(default_factory=trio.Event)
     answer: Answer | None = None
+    is_lost: bool = False
 
 
 @dataclass(eq=False)
@@ -47,13 +52,15 @@ class Questions:
         self._waiting[number] = waiting
         try:
             if not self.send(site, Ask(number, what, msgspec.msgpack.encode(body))):
-                raise NoAnswer(f"{site} is not connected")
+                raise Unreachable(f"{site} is not connected")
             with trio.move_on_after(patience_s):
                 await waiting.event.wait()
         finally:
             del self._waiting[number]
         if waiting.answer is None:
-            raise NoAnswer(f"{site} did not answer within {patience_s:.0f} s")
+            raise Unreachable(f"{site} did not answer within {patience_s:.0f} s")
+        if waiting.is_lost:
+            raise Unreachable(f"the connection to {site} broke")
         found = msgspec.msgpack.decode(waiting.answer.body)
         if not waiting.answer.ok:
             raise NoAnswer(str(found))
@@ -70,9 +77,7 @@ class Questions:
         """A machine is gone: nobody waits for its answers any longer."""
         for waiting in self._waiting.values():
             if waiting.site == site:
-                waiting.answer = Answer(
-                    0, ok=False, body=msgspec.msgpack.encode(f"the connection to {site} broke")
-                )
+                waiting.is_lost, waiting.answer = True, Answer(0, ok=False, body=b"")
                 waiting.event.set()
 
 

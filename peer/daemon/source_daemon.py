@@ -35,6 +35,7 @@ from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon.committing import Committer
 from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.links import Links
+from peer.daemon.one_writer import OneWriter
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.hosting.configuration import Configuration, MalformedConfiguration, decode_untrusted, encode
@@ -104,6 +105,7 @@ class SourceDaemon:
         self.authority = Authority.load(home / "authority")
         self.site, self.settings = self.credential.member.site, settings
         self.log = SourceLog.open(home / "source.sqlite")
+        self._alone = OneWriter()
         self._view = _LogView(self.log)
         self.links = Links(self.credential, self, self._find)
         self.questions = Questions(self.links.send)
@@ -116,7 +118,9 @@ class SourceDaemon:
         self._sites = {site.name: site for site in self.log.sites()}
         self._owners = {one.id: one.site for one in self.log.subscriptions()}
         self._permitted: dict[bytes, Configuration] = {}
-        self._committer: Committer[NewEntry, Appended | Refused] = Committer(self.log.append, self._appended)
+        self._committer: Committer[NewEntry, Appended | Refused] = Committer(
+            lambda entries: self._alone(self.log.append, entries), self._appended
+        )
         self._nursery: trio.Nursery | None = None
         self._planning = trio.Lock()
 
@@ -175,7 +179,7 @@ class SourceDaemon:
         found = self.links.revocations.extended(
             self.authority.intermediate, datetime.now(UTC), dht_key=dht_key, sites=[site]
         )
-        self.log.put_state("revocations", found.encoded)
+        self._alone(self.log.put_state, "revocations", found.encoded)
         self.links.revoked(found)
         for other in self.links.sites:
             self._tell(other, "revocations", found.encoded)
@@ -205,7 +209,7 @@ class SourceDaemon:
             done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
             if isinstance(done, Stale):
                 raise NoAnswer(done.reason)
-            self.log.put_state("epoch", str(self.steering.epoch).encode())
+            self._alone(self.log.put_state, "epoch", str(self.steering.epoch).encode())
             self._install(done.configurations)
         return {
             "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
@@ -285,7 +289,7 @@ class SourceDaemon:
     def _greeted(self, member: Member, body: Any) -> dict[str, Any]:
         addresses = tuple(str(Address.parse(text)) for text in body["addresses"][:8])
         record = SiteRecord(member.site, addresses, body["capacity"], time.time())
-        self.log.put_site(record)
+        self._alone(self.log.put_site, record)
         if member.site not in self._sites:
             self.steering.add_site(member.site, body["capacity"])
         self._sites[member.site] = record
@@ -338,8 +342,9 @@ class SourceDaemon:
         found = list(changed)
         bodies = {one.subscription: sign(self.credential.signer, "configuration", encode(one)) for one in found}
         self._signed |= bodies
-        self.log.put_configurations(
-            [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
+        self._alone(
+            self.log.put_configurations,
+            [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found],
         )
         by_site: dict[str, list[bytes]] = {}
         for one in found:
@@ -430,7 +435,7 @@ class SourceDaemon:
         return Invitations() if kept is None else Invitations.restored(msgspec.json.decode(kept))
 
     def _keep_invitations(self) -> None:
-        self.log.put_state("invitations", msgspec.json.encode(self.invitations.export()))
+        self._alone(self.log.put_state, "invitations", msgspec.json.encode(self.invitations.export()))
 
     def _known_revocations(self) -> Any:
         kept = self.log.get_state("revocations")
@@ -438,7 +443,7 @@ class SourceDaemon:
             return read_own_list(kept, self.credential.root)
         dht_key = self.credential.settings.dht_keys.current.number
         found = first_list(self.credential.root.network, self.authority.intermediate, dht_key=dht_key)
-        self.log.put_state("revocations", found.encoded)
+        self._alone(self.log.put_state, "revocations", found.encoded)
         return found
 
     def _restored_steering(self) -> Steering:

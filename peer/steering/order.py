@@ -32,7 +32,7 @@ class SteadyGraph(EmbeddingGraph):
 
     def enter(self, pattern: Pattern) -> int:
         """Add one of many without finding its edges; call ``finish`` after the last."""
-        return self._take([pattern])[0]
+        return self._take([pattern], text_hash(pattern))[0]
 
     def finish(self) -> None:
         """Make what was entered quick to find."""

@@ -1,4 +1,4 @@
-"""Random changes to a steering, and an oracle that knows only configurations, the catalog and the obvious rules."""
+"""Random changes to a steering, and an oracle that knows only configurations, the catalog and obvious rules."""
 
 import random
 from collections import Counter
