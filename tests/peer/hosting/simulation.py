@@ -1,7 +1,7 @@
 """Machines in virtual time: real hosts and connections on a network that delays, loses, repeats and reorders.
 
-Frames travel one by one. A machine's disk keeps what was committed; a crash loses the rest. Everything follows from
-the seed.
+Frames travel one by one. A machine's disk keeps what was committed; a crash loses the rest. Everything follows
+from the seed.
 """
 
 import heapq

@@ -35,7 +35,7 @@ def steering_of(texts, *, limit=2, source_feeds=None):
 BASE = ["//a{cont}", "//b{val}", "//a{cont}//b{val}"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(9))
 def test_every_rule_holds_for_all_configurations_after_every_change(seed):
     sequence = Sequence(seed).grown(20)
     for _ in range(60):
@@ -43,7 +43,7 @@ def test_every_rule_holds_for_all_configurations_after_every_change(seed):
     assert sequence.ever
 
 
-@pytest.mark.parametrize("seed", range(20, 28))
+@pytest.mark.parametrize("seed", range(20, 25))
 def test_old_and_new_configurations_mix_without_circles_when_equals_leave_and_return(seed):
     # Few patterns, all of which embed in each other: only the feeding order keeps them apart.
     texts = ["//a[b]", "//a{id}[b]", "//a[b{id}]", "//a{id}[b{id}]"]
