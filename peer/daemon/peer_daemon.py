@@ -18,12 +18,13 @@ import msgspec
 import trio
 
 from overlay.feeds.items import Item, Kind
-from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted, open_signed
-from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
+from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted
+from overlay.wire.frames import Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.links import Links
+from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
-from peer.hosting.configuration import MalformedConfiguration, decode_untrusted
+from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.rows import read_pattern, rows_of, write_columns
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from overlay.identity import Member
     from overlay.wire.frames import Frame
-    from peer.hosting.configuration import Configuration
     from peer.storage.result_values import Change
     from xmlmatch import Pattern
 
@@ -85,7 +85,7 @@ class PeerDaemon:
         self.generation = 0
         self._committer: Committer[Change, bool] = Committer(self._write, self._written)
         self._addresses: dict[str, tuple[Address, ...]] = {}
-        self._permitted: dict[bytes, Configuration] = {}
+        self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._news: dict[str, trio.Event] = {}
         self._columns: dict[str, bytes] = {}
         self._nursery: trio.Nursery | None = None
@@ -260,21 +260,8 @@ class PeerDaemon:
 
     # Configurations.
 
-    def _opened_configuration(self, signed: bytes) -> Configuration:
-        known = self._permitted.get(signed)
-        if known is None:
-            said = open_signed(
-                signed, "configuration", root=self.credential.root, now=datetime.now(UTC),
-                required_role=Role.SOURCE, revocations=self.links.revocations,
-            )  # fmt: skip
-            known = decode_untrusted(said.payload)
-            if len(self._permitted) > 10_000:
-                self._permitted.clear()
-            self._permitted[signed] = known
-        return known
-
     def _configure(self, signed: bytes) -> None:
-        found = self._opened_configuration(signed)
+        found = self.permits.open(signed)
         if found.site != self.site:
             raise MalformedConfiguration(f"it is for {found.site}")
         if found.subscription not in self.host.subscriptions:
@@ -286,7 +273,7 @@ class PeerDaemon:
         self.host.install(found, signed, trio.current_time())
 
     def _installed(self, signed: bytes) -> Install:
-        found = self._opened_configuration(signed)
+        found = self.permits.open(signed)
         return Install(found.subscription, Version(*found.version), signed)
 
     def _begin(self, name: str, pattern: str, columns: bytes, start: int, generation: int) -> None:
@@ -301,7 +288,7 @@ class PeerDaemon:
         """Go on with what was hosted before."""
         for known in self.store_file.subscriptions():
             if known.state is State.LIVE and known.configuration is not None:
-                found = self._opened_configuration(known.configuration)
+                found = self.permits.open(known.configuration)
                 self.host.install(
                     found, known.configuration, trio.current_time(), frontier=known.frontier.upto,
                     lowest=known.lowest,
@@ -330,13 +317,7 @@ class PeerDaemon:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed here."""
-        try:
-            permit = self._opened_configuration(asked.permit)
-        except (IdentityError, MalformedConfiguration) as exc:
-            return str(exc)
-        if permit.site != site or permit.subscription != asked.downstream:
-            return "the permit is another's"
-        return "" if permit.names(asked.upstream, self.site) else f"the permit does not name {asked.upstream}"
+        return self.permits.forbids(site, asked) or self.permits.names(asked, self.site)
 
     # Tasks.
 
@@ -389,6 +370,3 @@ def _told(pattern: Pattern, entry: Entry) -> list[dict[str, Any]]:
     if entry.kind is Stored.ERROR:
         return [{"document": entry.number, "name": entry.name, "error": entry.data.decode()}]
     return [{"gap": [entry.after, entry.number]}]
-
-
-__all__ = ["SOURCE", "Cancel", "Credit", "PeerDaemon", "PeerSettings"]

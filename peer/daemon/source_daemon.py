@@ -22,27 +22,21 @@ from overlay.identity import (
     Authority,
     Credential,
     IdentityError,
-    Invitations,
-    NotPermitted,
     Role,
-    first_list,
     invite,
-    open_signed,
-    read_own_list,
-    sign,
 )
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon.committing import Committer
 from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.links import Links
+from peer.daemon.log_view import LogView
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.peer_daemon import SOURCE
+from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
-from peer.hosting.configuration import Configuration, MalformedConfiguration, decode_untrusted, encode
+from peer.daemon.source_state import known_invitations, known_revocations, restored_steering
 from peer.hosting.source_views import SourceViews
-from peer.steering.entries import Entry, SiteEntry
 from peer.steering.proposal import Stale, read_proposal
-from peer.steering.steering import Steering
 from peer.storage.log_values import (
     Appended,
     Missing,
@@ -66,6 +60,7 @@ if TYPE_CHECKING:
 
     from overlay.identity import Application, Enroller, Member
     from overlay.wire.frames import Frame
+    from peer.hosting.configuration import Configuration
     from peer.storage.log_values import NewEntry
 
 _LOG: Final = logging.getLogger("distributary.source")
@@ -82,19 +77,6 @@ class SourceSettings:
     feeds: int | None = None
 
 
-class _LogView:
-    """The log as the source's views read it; the ends are kept at hand."""
-
-    def __init__(self, log: SourceLog) -> None:
-        self._log = log
-        extent = log.extent()
-        self.generation, self.lowest, self.last = extent.generation, extent.lowest, extent.last
-
-    def bodies(self, after: int, upto: int, most_bytes: int) -> list[tuple[int, str, bytes]]:
-        found = self._log.documents(after, upto, most_bytes)
-        return [(one.number, one.name, one.body) for one in found if not isinstance(one, Missing)]
-
-
 class SourceDaemon:
     """The source; ``opened`` runs it."""
 
@@ -106,18 +88,19 @@ class SourceDaemon:
         self.site, self.settings = self.credential.member.site, settings
         self.log = SourceLog.open(home / "source.sqlite")
         self._alone = OneWriter()
-        self._view = _LogView(self.log)
+        self._view = LogView(self.log)
         self.links = Links(self.credential, self, self._find)
         self.questions = Questions(self.links.send)
         self.views = SourceViews(self.site, self._view, self)
-        self.invitations = self._known_invitations()
-        self.links.revocations = self._known_revocations()
-        self.steering = self._restored_steering()
+        self.invitations = known_invitations(self.log)
+        self.links.revocations = known_revocations(self.log, self.credential, self.authority)
+        self.permits = Permits(self.credential, lambda: self.links.revocations)
+        self.steering, self._unsent = restored_steering(self.log, self.permits, SOURCE, settings.feeds)
+        self.permits.epoch = self.steering.epoch
         self.port = self.enrolment_port = 0
         self._signed = {one.subscription: one.body for one in self.log.configurations()}
         self._sites = {site.name: site for site in self.log.sites()}
         self._owners = {one.id: one.site for one in self.log.subscriptions()}
-        self._permitted: dict[bytes, Configuration] = {}
         self._committer: Committer[NewEntry, Appended | Refused] = Committer(
             lambda entries: self._alone(self.log.append, entries), self._appended
         )
@@ -210,7 +193,9 @@ class SourceDaemon:
             if isinstance(done, Stale):
                 raise NoAnswer(done.reason)
             self._alone(self.log.put_state, "epoch", str(self.steering.epoch).encode())
-            self._install(done.configurations)
+            # Everybody's permit is of the new epoch, also where nothing else has changed.
+            self.permits.epoch = self.steering.epoch
+            self._install(self.steering.configurations())
         return {
             "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
             "kept": len(done.kept), "rebased": len(done.rebased), "refused": dict(done.refused),
@@ -340,7 +325,7 @@ class SourceDaemon:
     def _install(self, changed: Iterable[Configuration], *, but: str = "") -> None:
         """Sign and keep configurations, and tell the machines; ``but``: whom the answer tells."""
         found = list(changed)
-        bodies = {one.subscription: sign(self.credential.signer, "configuration", encode(one)) for one in found}
+        bodies = {one.subscription: self.permits.sign(one) for one in found}
         self._signed |= bodies
         self._alone(
             self.log.put_configurations,
@@ -364,19 +349,6 @@ class SourceDaemon:
         except NoAnswer as exc:
             _LOG.warning("not told", extra={"site": site, "what": what, "reason": str(exc)})
 
-    def _opened_configuration(self, signed: bytes) -> Configuration:
-        known = self._permitted.get(signed)
-        if known is None:
-            said = open_signed(
-                signed, "configuration", root=self.credential.root, now=datetime.now(UTC),
-                required_role=Role.SOURCE, revocations=self.links.revocations,
-            )  # fmt: skip
-            known = decode_untrusted(said.payload)
-            if len(self._permitted) > 10_000:
-                self._permitted.clear()
-            self._permitted[signed] = known
-        return known
-
     # What the views ask for.
 
     def send(self, site: str, frame: Frame) -> bool:
@@ -385,13 +357,8 @@ class SourceDaemon:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not be fed by the source."""
-        try:
-            permit = self._opened_configuration(asked.permit)
-        except (IdentityError, MalformedConfiguration) as exc:
-            return str(exc)
-        if permit.site != site or permit.subscription != asked.downstream or permit.pattern != asked.query:
-            return "the permit is another's"
-        return "" if self._owners.get(permit.subscription) == site else f"{permit.subscription} has ended"
+        ended = "" if self._owners.get(asked.downstream) == site else f"{asked.downstream} has ended"
+        return ended or self.permits.forbids(site, asked)
 
     # Tasks and state.
 
@@ -430,42 +397,5 @@ class SourceDaemon:
                 type(settings)(settings.network, own, settings.dht_keys)
             )
 
-    def _known_invitations(self) -> Invitations:
-        kept = self.log.get_state("invitations")
-        return Invitations() if kept is None else Invitations.restored(msgspec.json.decode(kept))
-
     def _keep_invitations(self) -> None:
         self._alone(self.log.put_state, "invitations", msgspec.json.encode(self.invitations.export()))
-
-    def _known_revocations(self) -> Any:
-        kept = self.log.get_state("revocations")
-        if kept is not None:
-            return read_own_list(kept, self.credential.root)
-        dht_key = self.credential.settings.dht_keys.current.number
-        found = first_list(self.credential.root.network, self.authority.intermediate, dht_key=dht_key)
-        self._alone(self.log.put_state, "revocations", found.encoded)
-        return found
-
-    def _restored_steering(self) -> Steering:
-        known = [
-            decode_untrusted(
-                open_signed(
-                    one.body, "configuration", root=self.credential.root, now=datetime.now(UTC),
-                    required_role=Role.SOURCE, revocations=self.links.revocations,
-                ).payload
-            )
-            for one in self.log.configurations()
-        ]  # fmt: skip
-        steering, self._unsent = Steering.restored(
-            SOURCE,
-            self.settings.feeds,
-            sites=[SiteEntry(site.name, site.capacity) for site in self.log.sites()],
-            entries=[Entry(o.id, o.pattern, o.site, o.limit, o.start) for o in self.log.subscriptions()],
-            configurations=known,
-            generation=self._view.generation,
-            epoch=int(self.log.get_state("epoch") or b"0"),
-        )
-        return steering
-
-
-__all__ = ["NotPermitted", "SourceDaemon", "SourceSettings"]

@@ -1,0 +1,73 @@
+"""Signed configurations: opening them, and judging who may open a feed with one.
+
+A permit counts if the source signed it, for this log, in the current epoch or the one before, and no newer one
+of the same subscription has been seen: so nobody feeds on what was taken from it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from overlay.identity import IdentityError, Role, open_signed, sign
+from peer.hosting.configuration import MalformedConfiguration, Version, decode_untrusted, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from overlay.identity import Credential, RevocationList
+    from overlay.wire.frames import Open
+    from peer.hosting.configuration import Configuration
+
+KIND: Final = "configuration"
+_MOST_REMEMBERED: Final = 100_000
+
+
+class Permits:
+    """What a machine knows of others' configurations."""
+
+    def __init__(self, credential: Credential, revocations: Callable[[], RevocationList]) -> None:
+        self._credential, self._revocations = credential, revocations
+        self._opened: dict[bytes, Configuration] = {}
+        self._newest: dict[str, Version] = {}
+        self.epoch = 0
+
+    def sign(self, configuration: Configuration) -> bytes:
+        """Sign a configuration, as the source."""
+        return sign(self._credential.signer, KIND, encode(configuration))
+
+    def open(self, signed: bytes) -> Configuration:
+        """Return what the source signed; ``IdentityError`` or ``MalformedConfiguration`` if it is not that."""
+        known = self._opened.get(signed)
+        if known is None:
+            said = open_signed(
+                signed, KIND, root=self._credential.root, now=datetime.now(UTC), required_role=Role.SOURCE,
+                revocations=self._revocations(),
+            )  # fmt: skip
+            known = decode_untrusted(said.payload)
+            if len(self._opened) >= _MOST_REMEMBERED:
+                self._opened.clear()  # they are only opened again
+            self._opened[signed] = known
+        self.epoch = max(self.epoch, known.epoch)
+        return known
+
+    def forbids(self, site: str, asked: Open) -> str:
+        """Say why a machine may not open a feed with its permit; empty if it may, as far as the permit goes."""
+        try:
+            permit = self.open(asked.permit)
+        except (IdentityError, MalformedConfiguration) as exc:
+            return str(exc)
+        if permit.site != site or permit.subscription != asked.downstream or permit.pattern != asked.query:
+            return "the permit is another's"
+        if permit.epoch + 1 < self.epoch:
+            return f"the permit is of epoch {permit.epoch}; it is epoch {self.epoch} now"
+        if permit.version < self._newest.get(permit.subscription, permit.version):
+            return "a newer permit has been seen"
+        if len(self._newest) >= _MOST_REMEMBERED:
+            self._newest.clear()
+        self._newest[permit.subscription] = permit.version
+        return ""
+
+    def names(self, asked: Open, own: str) -> str:
+        """Say why a permit that holds does not name a subscription of this machine; empty if it does."""
+        return "" if self.open(asked.permit).names(asked.upstream, own) else f"it does not name {asked.upstream}"
