@@ -82,7 +82,7 @@ class ProcessNetwork:
         """End a daemon at once, as a power failure would."""
         process = self._processes.pop(name)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        _ended(process)
 
     def stop(self, name: str) -> None:
         """Ask a daemon to end, and wait for it."""
@@ -92,7 +92,7 @@ class ProcessNetwork:
             process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+        _ended(process)
 
     def one(self, daemon: str, do: str, /, **fields: Any) -> dict[str, Any]:
         """Ask a daemon something that has one answer."""
@@ -117,6 +117,12 @@ class ProcessNetwork:
                 [sys.executable, "-m", "peer", *command, "--home", str(self.home(name)), "--json"],
                 stdout=subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 @contextmanager

@@ -92,6 +92,11 @@ class Machine:
         if self.host is not None:
             self.host.install(configuration, encode(configuration), self.network.now)
 
+    def withdraw(self, subscription):
+        del self.installed[subscription]
+        if self.host is not None:
+            self.host.withdraw(subscription, self.network.now)
+
     def send(self, site, frame):
         return self.network.send(self.name, site, frame)
 
@@ -191,6 +196,8 @@ class Source:
 class Network:
     """Machines, the links between them, and time."""
 
+    dead_s = 1.5
+
     def __init__(self, seed, names, faults=None):
         self.rng, self.now, self.faults = random.Random(seed), 0.0, faults or Faults()
         self._events, self._count = [], 0
@@ -240,7 +247,7 @@ class Network:
         return True
 
     def _dial(self, key, name, site):
-        patience = Patience(0.5, 1.5)
+        patience = Patience(self.dead_s / 3, self.dead_s)
         ends = {end: Connection(self.rng.getrandbits(32), self.now, 0, patience) for end in (name, site)}
         link = self.links[key] = Link(ends)
         if self.machines[site].host is None:
@@ -294,8 +301,16 @@ class Network:
             self.machines[name].site_lost(other)
         self.after(0.05, self._broken, link, other)
 
+    def freeze(self, name):
+        """Let a machine fall silent for good: nobody is told, its connections just say nothing any more."""
+        self.machines[name].crash()
+        for key, link in list(self.links.items()):
+            if name in key:
+                link.is_up[name] = False
+                link.is_cut = True
+
     def crash(self, name):
-        """Kill a machine; its connections fall silent."""
+        """Kill a machine; whoever is connected notices soon."""
         self.machines[name].crash()
         for key, link in list(self.links.items()):
             if name in key:

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from peer.hosting.configuration import Configuration, Input
 from tests.peer.hosting.simulation import SOURCE, Faults, Network
 from tests.peer.hosting.workload import Workload, document
 
@@ -75,3 +76,54 @@ def test_also_while_machines_crash_and_return(seed):
         network.run(rng.random() * 0.8)
     settle(network)
     check(network, work)
+
+
+def chain(seed=1):
+    """Three machines in a row: the source feeds s0, s0 feeds s1, s1 feeds s2."""
+    network = Network(seed, MACHINES)
+    text = "//a{cont}"
+    before = []
+    for i in range(3):
+        choices = (tuple(before[-1:]),) if before else ()
+        found = Configuration(f"s{i}", MACHINES[i], text, 1, 1, 1, 0, 5, choices)
+        network.machines[MACHINES[i]].install(found)
+        before.append(Input(f"s{i}", MACHINES[i], text))
+    return network
+
+
+def test_a_machine_that_falls_silent_costs_its_direct_downstreams_a_timeout_and_nobody_else_anything():
+    network, rng = chain(), random.Random(1)
+    for _ in range(5):
+        network.source.publish(document(rng))
+        network.run(0.5)
+    network.freeze("m0")
+    silent_at = network.now
+    network.source.publish(b"<r><a>after</a></r>")
+    fed = []
+    while len(fed) < 2 and network.now < silent_at + 20:
+        network.run(0.1)
+        fed = [i for i in (1, 2) if network.results(MACHINES[i], f"s{i}")[1] == network.source.log.last]
+    assert network.now - silent_at < network.dead_s + 1.0
+    moved = {i: network.machines[MACHINES[i]].host.subscriptions[f"s{i}"].feeding.failovers for i in (1, 2)}
+    assert moved == {1: 1, 2: 0}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_subscriptions_come_late_and_go_early(seed):
+    network, work, rng = prepared(seed, count=10)
+    late = Workload(seed + 1000, MACHINES, 10)
+    late.names = [f"t{i}" for i in range(10)]
+    starts = {}
+    for n in range(30):
+        network.source.publish(document(rng))
+        if n == 10:
+            for i in range(10):
+                starts[i] = network.source.log.last
+                network.machines[late.sites[i]].install(late.configuration(i, start=starts[i]))
+        if n == 20:
+            for i in range(0, 10, 2):
+                network.machines[work.sites[i]].withdraw(work.names[i])
+        network.run(rng.random() * 0.3)
+    settle(network)
+    assert [late.wrong(network, i, start=starts[i]) for i in range(10)] == [""] * 10
+    assert [work.wrong(network, i) for i in range(1, 10, 2)] == [""] * 5

@@ -60,13 +60,13 @@ class Workload:
     def install(self, network, i):
         network.machines[self.sites[i]].install(self.configuration(i))
 
-    def wrong(self, network, i):
+    def wrong(self, network, i, start=0):
         """Say what is wrong with what arrived for a subscription; empty if nothing is."""
         found, frontier = network.results(self.sites[i], self.names[i])
         log = network.source.log
         if frontier != log.last:
             return f"{self.names[i]} knows {frontier} of {log.last}"
-        for number, body in enumerate(log.entries, 1):
+        for number, body in enumerate(log.entries[start:], start + 1):
             rows = [] if body is None else list(match(self.patterns[i], Document.parse(body)).rows())
             got = found.get(number, b"")
             if not isinstance(got, bytes):
