@@ -9,6 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from peer.client import Client
     from rewriting import (
         EmbeddingGraph,
         Rewriting,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Client",
     "Document",
     "DocumentError",
     "EmbeddingGraph",
@@ -65,6 +67,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'distributary' has no attribute {name!r}")
+    if name == "Client":
+        from peer.client import Client
+
+        return Client
     import rewriting
     import xmlmatch
 

@@ -1,10 +1,10 @@
 """Watching a network of processes from outside: how far subscriptions are, processor time, memory.
 
-How the measuring stays out of the figures. A peer commits results and the frontier they reach in one transaction, and
-its file may be read by others beside it. So the frontiers are read here, in the benchmark's own process, as often as
-wanted: no daemon is asked anything while its processor time is counted. A look at a file that has not changed costs
-a few microseconds. What the watching itself takes is reported; on a machine with few cores it delays the rest a
-little, so delivery times are rather too long than too short.
+How the measuring stays out of the figures. A peer commits results and the frontier they reach in one transaction,
+and its file may be read by others beside it. So the frontiers are read here, in the benchmark's own process, as
+often as wanted: no daemon is asked anything while its processor time is counted. A look at a file that has not
+changed costs a few microseconds. What the watching itself takes is reported; on a machine with few cores it delays
+the rest a little, so delivery times are rather too long than too short.
 """
 
 import os

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peer.hosting.source_views import Body, Lost
 from peer.storage.log_values import Missing
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ class LogView:
         extent = log.extent()
         self.generation, self.lowest, self.last = extent.generation, extent.lowest, extent.last
 
-    def bodies(self, after: int, upto: int, most_bytes: int) -> list[tuple[int, str, bytes]]:
+    def bodies(self, after: int, upto: int, most_bytes: int) -> list[Body | Lost]:
+        """Read documents in order, and what is lost among them."""
         found = self._log.documents(after, upto, most_bytes)
-        return [(one.number, one.name, one.body) for one in found if not isinstance(one, Missing)]
+        return [
+            Lost(one.after, one.upto) if isinstance(one, Missing) else Body(one.number, one.name, one.body)
+            for one in found
+        ]

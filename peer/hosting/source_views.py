@@ -7,7 +7,7 @@ documents from the log, pattern by pattern. Nothing is stored: the log is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from overlay.feeds.items import Item, Kind
 from overlay.wire.frames import Cancel, Credit, Ended
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 
     from overlay.wire.frames import FromReceiver, FromSender, Open
     from rewriting.execution import Link
+
+
+class Body(NamedTuple):
+    """A document of the log."""
+
+    number: int
+    name: str
+    data: bytes
+
+
+class Lost(NamedTuple):
+    """The documents in (after, number] are not in the log any more."""
+
+    after: int
+    number: int
 
 
 class Log(Protocol):
@@ -39,8 +54,8 @@ class Log(Protocol):
     def last(self) -> int:
         """The highest number."""
 
-    def bodies(self, after: int, upto: int, most_bytes: int) -> Sequence[tuple[int, str, bytes]]:
-        """Read documents in order, at least one if there is any."""
+    def bodies(self, after: int, upto: int, most_bytes: int) -> Sequence[Body | Lost]:
+        """Read documents in order, at least one if there is any, and what is lost among them."""
 
 
 class SourcePort(Protocol):
@@ -167,22 +182,32 @@ class SourceViews:
     def _matched(self, pattern: Pattern, after: int, upto: int, most_bytes: int) -> Stretch:
         """Match one pattern against documents of the log."""
         alone, link = Matcher([pattern]), whole_link(pattern)
-        items, size = [], 0
+        items: list[Item] = []
+        size = 0
         while after < upto and size < most_bytes:
             bodies = self._log.bodies(after, upto, most_bytes)
-            for number, name, body in bodies:
-                try:
-                    document = Document.parse(body)
-                    matches = alone.match(document)
-                except XmlMatchError as exc:
-                    items.append(_trouble(number, name, exc))
-                    continue
-                if len(matches):
-                    data = from_document(link, matches, 0, document)
-                    items.append(Item(number, Kind.RESULTS, data, name=name))
-                    size += len(items[-1].data)
-            after = bodies[-1][0] if bodies else upto
+            for body in bodies:
+                item = _lost(body) if isinstance(body, Lost) else _matched_alone(alone, link, body)
+                if item is not None:
+                    items.append(item)
+                    size += len(item.data)
+            after = bodies[-1].number if bodies else upto
         return Stretch(items, after)
+
+
+def _lost(interval: Lost) -> Item:
+    return Item(interval.number, Kind.GAP, after=interval.after)
+
+
+def _matched_alone(matcher: Matcher, link: Link, body: Body) -> Item | None:
+    try:
+        document = Document.parse(body.data)
+        matches = matcher.match(document)
+    except XmlMatchError as exc:
+        return _trouble(body.number, body.name, exc)
+    if not len(matches):
+        return None
+    return Item(body.number, Kind.RESULTS, from_document(link, matches, 0, document), name=body.name)
 
 
 def _trouble(number: int, name: str, exc: XmlMatchError) -> Item:

@@ -16,7 +16,7 @@ from peer.hosting.configuration import decode_untrusted, encode
 from peer.hosting.feeding import FeedingTimes
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
-from peer.hosting.source_views import SourceViews
+from peer.hosting.source_views import Body, SourceViews
 
 FROM_SENDER = (Opened, Batch, Frontier, Failed, Gap, Ended)
 SOURCE = "source"
@@ -63,7 +63,7 @@ class MemoryLog:
         for number in range(after + 1, upto + 1):
             body = self.entries[number - 1]
             if body is not None:
-                found.append((number, f"d{number}", body))
+                found.append(Body(number, f"d{number}", body))
                 size += len(body)
                 if size >= most_bytes:
                     break

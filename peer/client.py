@@ -1,0 +1,95 @@
+"""The Python client: subscribe, publish and read through the daemon of this machine (trio).
+
+>>> import trio
+>>> from distributary import Client
+>>> async def show() -> None:
+...     async for entry in Client().subscribe("//item[@featured]/name{val}"):
+...         print(entry["document"], entry["row"])
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from peer.errors import CommandError
+from peer.home import VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+_SOCKET = "control.sock"
+
+
+class Client:
+    """Talks to the daemon whose folder is given (default: as for the command line)."""
+
+    def __init__(self, home: str | Path | None = None) -> None:
+        self.home = Path(home or os.environ.get(VARIABLE) or Path.home() / ".distributary").expanduser()
+
+    async def subscribe(
+        self, pattern: str, *, start: str | int = "now", complete: bool = False
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Subscribe, and yield what arrives: rows, errors and gaps, as ``read`` does. It lasts until unsubscribed;
+        read it again later with ``read``. Wrap it in ``aclosing`` where you may stop early."""
+        told = await self.ask("subscribe", pattern=pattern, start=start)
+        async with aclosing(self.read(told["subscription"], complete=complete)) as entries:
+            async for entry in entries:
+                yield entry
+
+    async def read(
+        self, subscription: str, *, since: int = 0, follow: bool = True, complete: bool = False
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what a subscription has after a document, then what arrives; ``complete``: also up to where
+        nothing is missing."""
+        asked = {"do": "entries", "subscription": subscription, "since": since, "follow": follow}
+        async with aclosing(self._answers(asked)) as answers:
+            async for entry in answers:
+                if complete or "complete" not in entry:
+                    yield entry
+
+    async def publish(self, name: str, body: bytes, *, key: str | None = None) -> int:
+        """Publish a document and return its number once it is durable. The same key means the same document."""
+        own = key or hashlib.sha256(name.encode() + b"\0" + body).hexdigest()
+        told = await self.ask("publish", name=name, key=own, body=base64.b64encode(body).decode())
+        return int(told["number"])
+
+    async def unsubscribe(self, subscription: str) -> int:
+        """End a subscription and return the number of the last document it is owed."""
+        return int((await self.ask("unsubscribe", subscription=subscription))["end"])
+
+    async def ask(self, do: str, /, **fields: Any) -> dict[str, Any]:
+        """Ask the daemon something that has one answer; ``CommandError`` if it refuses or is not there."""
+        async with aclosing(self._answers({"do": do, **fields})) as answers:
+            found = [answer async for answer in answers]
+        return found[0]
+
+    async def _answers(self, asked: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        try:
+            stream = await trio.open_unix_socket(str(self.home / _SOCKET))
+        except OSError as exc:
+            raise CommandError(f"no daemon runs in {self.home}; start one with 'distributary peer run'") from exc
+        async with stream:
+            await stream.send_all(json.dumps(asked).encode() + b"\n")
+            buffer = bytearray()
+            while True:
+                more = await stream.receive_some(1 << 16)
+                if not more:
+                    raise CommandError("the daemon has gone while it was answering; its log says why")
+                buffer += more
+                *lines, rest = buffer.split(b"\n")
+                buffer = bytearray(rest)
+                for line in lines:
+                    told = json.loads(line)
+                    if "failed" in told:
+                        raise CommandError(told["failed"])
+                    if told.get("done") is True:
+                        return
+                    yield told

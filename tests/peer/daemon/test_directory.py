@@ -1,0 +1,452 @@
+"""The directory on real sockets: the source and members of one network, each with a node of the DHT."""
+
+import random
+import time
+import zlib
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+import msgspec
+import pytest
+import trio
+import trio_asyncio
+
+from overlay.dht import DhtSettings, Record, Version, encode_record, signed_bytes
+from overlay.dht.contacts import Contact
+from overlay.identity import Address, Role, sign, sign_compact
+from overlay.identity.dht_keys import fresh_dht_key
+from peer.daemon.directory import open_directory
+from peer.daemon.directory_records import Notary, Pieces, Sealed, dated, undated
+from tests.overlay.dht.network import FAST, free_port, until
+from tests.overlay.identity.networks import Net
+
+ADDRESSES = (Address("192.0.2.7", 7400), Address("site.example", 7401))
+
+
+class Members:
+    """The directories of a network by site, in one trio-asyncio loop."""
+
+    def __init__(self, folder, nursery, settings):
+        self.net = Net(folder, now=datetime.now(UTC))
+        self.by_site, self.credentials = {}, {}
+        self._nursery, self._settings, self._stops = nursery, settings, {}
+
+    async def start(self, site, credential=None, *, bootstrap=None, waits=True):
+        credential = credential or (self.net.source if site == "source" else self.net.join(site))
+        first = self.by_site.get("source")
+        if bootstrap is None:
+            bootstrap = [] if first is None else [Address("127.0.0.1", first.port)]
+        directory = await self._nursery.start(self._run, site, credential, bootstrap)
+        self.by_site[site], self.credentials[site] = directory, credential
+        if waits:
+            with trio.fail_after(20):
+                await directory.joined.wait()
+        return directory
+
+    async def _run(self, site, credential, bootstrap, *, task_status):
+        stop, stopped = self._stops[site] = trio.Event(), trio.Event()
+        async with open_directory(
+            credential, lambda: self.net.revocations, "127.0.0.1", free_port(), bootstrap=bootstrap,
+            settings=self._settings,
+        ) as directory:  # fmt: skip
+            task_status.started(directory)
+            await stop.wait()
+        stopped.set()
+
+    async def stop(self, site):
+        stop, stopped = self._stops[site]
+        stop.set()
+        await stopped.wait()
+
+
+@asynccontextmanager
+async def members(folder, count=5, settings=FAST):
+    async with trio_asyncio.open_loop(), trio.open_nursery() as nursery:
+        network = Members(folder, nursery, settings)
+        for site in ["source", *(f"p{i}" for i in range(1, count + 1))]:
+            await network.start(site)
+        yield network
+        nursery.cancel_scope.cancel()
+
+
+def notary(network, site):
+    return Notary(network.credentials[site], lambda: network.net.revocations)
+
+
+async def offered(directory, record):
+    """Offer a record to all other nodes without asking the own one first; how many took it."""
+    dht = directory._node.dht
+    return await dht._aio(dht._node.put(encode_record(record)))
+
+
+def value_of(addresses):
+    return msgspec.msgpack.encode([str(address) for address in addresses])
+
+
+async def test_every_member_finds_what_a_site_announced(tmp_path):
+    async with members(tmp_path) as network:
+        assert await network.by_site["p1"].announce(ADDRESSES) == 5
+        for directory in network.by_site.values():
+            assert await directory.find_site("p1") == ADDRESSES
+            assert await directory.find_site("p2") == ()
+        statistics = network.by_site["p2"].statistics
+        assert (statistics.is_open, statistics.peers, statistics.found, statistics.missed) == (True, 5, 1, 1)
+
+
+async def test_the_last_announcement_wins(tmp_path):
+    async with members(tmp_path, 2) as network:
+        for addresses in (ADDRESSES, ADDRESSES[1:], ADDRESSES[:1]):
+            await network.by_site["p1"].announce(addresses)
+            assert await network.by_site["p2"].find_site("p1") == addresses
+
+
+async def test_a_site_whose_clock_was_set_back_is_found_where_it_is_now(tmp_path):
+    async with members(tmp_path, 2) as network:
+        ahead = Version(0, 0, int(time.time() * 1000) + 10**9)
+        record, _ = notary(network, "p1").make("site", "p1", ahead, value_of(ADDRESSES[1:]))
+        assert await offered(network.by_site["source"], record) == 2
+        assert await network.by_site["p1"].announce(ADDRESSES) == 2
+        assert await network.by_site["p2"].find_site("p1") == ADDRESSES
+
+
+async def test_what_was_announced_to_nobody_is_announced_when_somebody_is_there(tmp_path):
+    async with trio_asyncio.open_loop(), trio.open_nursery() as nursery:
+        network = Members(tmp_path, nursery, FAST)
+        port = free_port()
+        early = await network.start("p1", bootstrap=[Address("127.0.0.1", port)], waits=False)
+        assert await early.announce(ADDRESSES) == 0
+        async with open_directory(
+            network.net.source, lambda: network.net.revocations, "127.0.0.1", port, bootstrap=[], settings=FAST
+        ) as source:
+            with trio.fail_after(20):
+                await early.joined.wait()
+            assert await source.find_site("p1") == ADDRESSES
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_address_record_by_another_site_is_refused(tmp_path):
+    async with members(tmp_path) as network:
+        await network.by_site["p1"].announce(ADDRESSES)
+        later = Version(0, 0, int(time.time() * 1000) + 60_000)
+        forged, _ = notary(network, "p2").make("site", "p1", later, value_of([Address("203.0.113.9", 1)]))
+        assert await offered(network.by_site["p2"], forged) == 0
+        assert await network.by_site["p3"].find_site("p1") == ADDRESSES
+        assert sum(one.statistics.refused_records for one in network.by_site.values()) >= 5
+
+
+async def test_another_chain_or_another_record_does_not_lend_a_signature(tmp_path):
+    async with members(tmp_path, 2) as network:
+        own, other = notary(network, "p1"), notary(network, "p2")
+        record, _ = own.make("site", "p1", Version(0, 0, 5), value_of(ADDRESSES))
+        signed = signed_bytes(record)
+        assert own.verify("site", "p1", signed, record.signature)
+        # The chain of p1, under the signature of p2.
+        by_other = sign_compact(network.credentials["p2"].signer, "dht record", sha256(signed).digest())
+        assert not own.verify("site", "p1", signed, by_other)
+        # The signature of p1, under another record of p1.
+        newer, _ = own.make("site", "p1", Version(0, 0, 6), value_of(ADDRESSES))
+        assert not own.verify("site", "p1", signed_bytes(newer), record.signature)
+        # A signature of p1 for another purpose.
+        for_else = sign_compact(network.credentials["p1"].signer, "configuration", sha256(signed).digest())
+        assert not own.verify("site", "p1", signed, for_else)
+        # The name that was signed is not the one that was asked for.
+        assert not other.verify("site", "p2", signed, record.signature)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("configuration", "s-1"), ("epoch", "current")])
+async def test_what_the_source_writes_a_subscriber_cannot(tmp_path, kind, name):
+    async with members(tmp_path) as network:
+        version = dated(Version(1, 1, 1), datetime.now(UTC))
+        forged, _ = notary(network, "p1").make(kind, name, version, b"fed by me")
+        assert await offered(network.by_site["p1"], forged) == 0
+        assert await network.by_site["p2"].find_configuration("s-1") is None
+        assert await network.by_site["p2"].current_epoch() is None
+        told = await network.by_site["p1"].push({"s-1": b"fed by me"}, {"s-1": Version(1, 1, 1)}, Version(1, 1, 1))
+        assert (told.pushed, told.replicas) == (0, 0)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("epoch", "other"), ("zone", "a"), ("chunk", "00")])
+async def test_nobody_writes_records_of_other_kinds(tmp_path, kind, name):
+    async with members(tmp_path, 1) as network:
+        record, _ = notary(network, "source").make(kind, name, Version(1, 1, 1), b"")
+        assert await offered(network.by_site["source"], record) == 0
+
+
+async def test_a_pushed_configuration_is_found_by_all(tmp_path):
+    async with members(tmp_path) as network:
+        source = network.by_site["source"]
+        body = sign(network.net.source.signer, "configuration", b"//item[topic]{cont} fed by s-2 and s-3")
+        told = await source.push({"s-1": body}, {"s-1": Version(1, 4, 2)}, Version(1, 4, 9))
+        assert (told.pushed, told.replicas) == (1, 5)
+        assert source.statistics.own_records == 2  # a configuration of usual size is one record
+        for directory in network.by_site.values():
+            assert await directory.find_configuration("s-1") == body
+            assert await directory.current_epoch() == Version(1, 4, 9)
+
+
+@pytest.mark.parametrize("size", [5_000, 28_000, 256 << 10])
+async def test_a_large_configuration_comes_back_whole(tmp_path, size):
+    async with members(tmp_path) as network:
+        body = random.Random(size).randbytes(size)
+        await network.by_site["source"].push({"s-1": body}, {"s-1": Version(1, 1, 1)}, Version(1, 1, 1))
+        assert await network.by_site["p3"].find_configuration("s-1") == body
+
+
+async def test_an_older_version_does_not_replace_a_newer(tmp_path):
+    async with members(tmp_path) as network:
+        source, newer, older = network.by_site["source"], Version(1, 3, 0), Version(1, 2, 9)
+        await source.push({"s-1": b"newer"}, {"s-1": newer}, newer)
+        told = await source.push({"s-1": b"older"}, {"s-1": older}, older)
+        assert (told.pushed, told.replicas) == (0, 0)
+        record, _ = notary(network, "source").make(
+            "configuration", "s-1", dated(older, datetime.now(UTC)), b"older"
+        )
+        assert await offered(source, record) == 0
+        for directory in network.by_site.values():
+            assert await directory.find_configuration("s-1") == b"newer"
+            assert await directory.current_epoch() == newer
+
+
+async def test_only_what_changed_is_put_and_what_is_over_is_forgotten(tmp_path):
+    async with members(tmp_path, 2) as network:
+        source, rng = network.by_site["source"], random.Random(1)
+        same = rng.randbytes(960)
+        bodies = {name: same + rng.randbytes(960) for name in ("s-1", "s-2")}
+        versions = dict.fromkeys(bodies, Version(1, 1, 1))
+        assert (await source.push(bodies, versions, Version(1, 1, 1))).pushed == 2
+        assert source.statistics.own_records == 6  # two records, the epoch, and three chunks: one is shared
+        assert (await source.push(bodies, versions, Version(1, 1, 2))).pushed == 0
+        await source.push({"s-1": same}, {"s-1": Version(1, 1, 3)}, Version(1, 1, 3))
+        assert await network.by_site["p1"].find_configuration("s-1") == same
+        assert source.statistics.own_records == 5
+        source.forget("s-1")
+        assert source.statistics.own_records == 4
+        source.forget("s-2")
+        assert source.statistics.own_records == 1
+        assert await network.by_site["p1"].find_configuration("s-2") == bodies["s-2"]  # until it expires
+
+
+async def test_who_has_another_dht_key_finds_nothing(tmp_path):
+    async with members(tmp_path) as network:
+        await network.by_site["p1"].announce(ADDRESSES)
+        known = network.net.join("p9")
+        keys = replace(known.settings.dht_keys, current=fresh_dht_key(1))
+        outsider = await network.start(
+            "p9", known.with_settings(replace(known.settings, dht_keys=keys)), waits=False
+        )
+        assert await outsider.announce(ADDRESSES) == 0
+        assert await outsider.find_site("p1") == ()
+        assert not outsider.joined.is_set()
+        assert outsider.statistics.peers == 0
+        assert await network.by_site["p2"].find_site("p9") == ()
+        assert network.by_site["source"].statistics.refused_datagrams["wrong key"] > 0
+
+
+async def test_a_member_that_missed_the_new_dht_key_is_understood_for_a_while(tmp_path):
+    async with members(tmp_path, 2) as network:
+        old = network.net.source.settings
+        keys = old.dht_keys.rotated(datetime.now(UTC))
+        for site in ("source", "p1"):
+            known = network.credentials[site]
+            network.by_site[site].use(known.with_settings(replace(known.settings, dht_keys=keys)))
+        assert await network.by_site["p2"].announce(ADDRESSES) == 2
+        assert await network.by_site["p1"].find_site("p2") == ADDRESSES
+        # One that starts with both keys on its disk hears both as well.
+        credential = network.net.join("p3")
+        late = await network.start("p3", credential.with_settings(replace(old, dht_keys=keys)))
+        assert await late.find_site("p2") == ADDRESSES
+        assert late._node.dht._node.seal.keys.previous is not None
+        # And with a previous key that is over, only the new one.
+        over = replace(keys, previous_until=datetime.now(UTC) - timedelta(seconds=1))
+        credential = network.net.join("p4")
+        later = await network.start("p4", credential.with_settings(replace(old, dht_keys=over)))
+        assert later._node.dht._node.seal.keys.previous is None
+
+
+async def test_a_revoked_site_is_not_found_any_more(tmp_path):
+    async with members(tmp_path) as network:
+        await network.by_site["p1"].announce(ADDRESSES)
+        assert await network.by_site["p2"].find_site("p1") == ADDRESSES
+        net = network.net
+        net.revocations = net.revocations.extended(
+            net.authority.intermediate, datetime.now(UTC), dht_key=2, sites=["p1"]
+        )
+        for site in ("source", "p2", "p3"):
+            assert await network.by_site[site].find_site("p1") == ()
+
+
+async def test_a_node_that_fails_is_opened_again_and_says_where_it_is(tmp_path):
+    async with members(tmp_path, 2) as network:
+        directory = network.by_site["p1"]
+        await directory.announce(ADDRESSES)
+        port, node = directory.port, directory._node.dht._node
+        node.protocol.transport.close()
+        await until(lambda: not directory.statistics.is_open)
+        assert await directory.find_site("p2") == ()
+        assert await directory.announce(ADDRESSES[:1]) == 0
+        await until(lambda: directory._announced == 2)
+        assert directory.port == port
+        assert await network.by_site["p2"].find_site("p1") == ADDRESSES[:1]
+
+
+async def test_whoever_waits_for_an_answer_goes_on_when_the_directory_closes(tmp_path):
+    net = Net(tmp_path, now=datetime.now(UTC))
+    found = []
+
+    async def ask(directory):
+        dht = directory._node.dht
+        dht._node.protocol.router.add_contact(Contact(b"x" * 20, "127.0.0.1", free_port()))  # nobody is there
+        found.append(await directory.find_site("p1"))
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            async with open_directory(
+                net.source, lambda: net.revocations, "127.0.0.1", free_port(), bootstrap=[],
+                settings=DhtSettings(timeout_s=60),
+            ) as directory:  # fmt: skip
+                nursery.start_soon(ask, directory)
+                await trio.testing.wait_all_tasks_blocked()
+            assert directory.port == 0
+    assert found == [()]
+
+
+async def test_whatever_goes_wrong_means_not_found(tmp_path, caplog, monkeypatch):
+    async with members(tmp_path, 1) as network:
+        directory = network.by_site["source"]
+        record, _ = notary(network, "source").make("site", "source", Version(0, 0, 1), b"\xc1 no list")
+        await offered(directory, record)
+        assert await network.by_site["p1"].find_site("source") == ()
+
+        async def fail(*_):
+            raise RuntimeError("on purpose")
+
+        monkeypatch.setattr(directory._node.dht, "put", fail)
+        monkeypatch.setattr(directory._node.dht, "get", fail)
+        assert await directory.announce(ADDRESSES) == 0
+        assert await directory.find_site("p1") == ()
+        assert await directory.current_epoch() is None
+        told = await directory.push({"s-1": b"x", "s-2": b"y"}, {"s-1": Version(1, 1, 1)}, Version(1, 1, 1))
+        assert (told.pushed, told.replicas) == (0, 0)
+        failures = [one for one in caplog.records if one.name == "distributary.directory" and one.msg == "failed"]
+        assert [one.what for one in failures] == ["announce", "find", "find", "push", "push", "push"]
+        assert all("on purpose" in one.reason or "KeyError" in one.reason for one in failures)
+
+
+async def test_a_port_in_use_is_said_at_once(tmp_path):
+    async with members(tmp_path, 0) as network:
+        taken = network.by_site["source"].port
+        with pytest.raises(OSError, match="in use"):
+            async with open_directory(
+                network.net.join("p1"), lambda: network.net.revocations, "127.0.0.1", taken, bootstrap=[]
+            ):
+                pass
+
+
+async def test_one_site_has_one_id(tmp_path):
+    async with members(tmp_path, 2) as network:
+        before = {site: one._node.dht.node_id for site, one in network.by_site.items()}
+        assert len(set(before.values())) == 3
+        await network.stop("p1")
+        again = await network.start("p1", network.credentials["p1"])
+        assert again._node.dht.node_id == before["p1"]
+
+
+def test_records_are_signed_again_before_they_expire(tmp_path):
+    net = Net(tmp_path, now=datetime.now(UTC))
+    own = Notary(net.source, lambda: net.revocations)
+    day = int(time.time()) // 86400
+    old = datetime.fromtimestamp((day - 7) * 86400, UTC)
+    record, chunks = own.make(
+        "configuration", "s-1", dated(Version(1, 2, 3), old), random.Random(1).randbytes(2000)
+    )
+    renewed = own.renew(record)
+    assert renewed.version > record.version
+    assert undated(renewed.version) == Version(1, 2, 3)
+    assert own.verify("configuration", "s-1", signed_bytes(renewed), renewed.signature)
+    assert own.read(renewed) == own.read(record)
+    assert 7 * 86400 <= renewed.expires_at - time.time() <= 8 * 86400
+    aged = msgspec.structs.replace(chunks[0], expires_at=5, version=Version(0, 0, 5))
+    assert own.renew(aged) == chunks[0]
+    site, _ = own.make("site", "source", Version(0, 0, 10**15), b"")
+    assert own.renew(site).version == Version(0, 0, 10**15 + 1)
+    assert own.renew(Record("site", "source", Version(0, 0, 1), 5, b"nonsense")) is None
+
+
+def test_the_same_value_signed_twice_is_one_record(tmp_path):
+    net = Net(tmp_path, now=datetime.now(UTC))
+    version = dated(Version(1, 1, 1), datetime.now(UTC))
+    made = [
+        Notary(net.source, lambda: net.revocations).make("configuration", "s-1", version, b"x") for _ in range(2)
+    ]
+    assert made[0] == made[1]
+
+
+def test_the_longest_names_leave_room_for_addresses(tmp_path):
+    net = Net(tmp_path, name="n" * 64, now=datetime.now(UTC))
+    site = "s" * 64
+    credential = net.join(site, [Role.SUBSCRIBER, Role.PUBLISHER, Role.PLANNER], since=10**15)
+    own = Notary(credential, lambda: net.revocations)
+    rng = random.Random(1)
+    addresses = [Address(f"{rng.randbytes(16).hex()}.example.org", 7400 + i) for i in range(8)]
+    record, chunks = own.make("site", site, Version(0, 0, 1), value_of(addresses))
+    assert chunks == ()
+    assert own.verify("site", site, signed_bytes(record), record.signature)
+    longest = [Address(rng.randbytes(120).hex(), 7400 + i) for i in range(8)]
+    record, chunks = own.make("site", site, Version(0, 0, 1), value_of(longest))
+    assert len(chunks) == 3
+    assert len(encode_record(record)) <= 1330
+
+
+@pytest.mark.parametrize("payload", [b"", b"nonsense", bytes(1000), b"\xff" * 1000])
+def test_payloads_that_are_none_are_refused(tmp_path, payload):
+    net = Net(tmp_path, now=datetime.now(UTC))
+    own = Notary(net.source, lambda: net.revocations)
+    record = Record("site", "source", Version(0, 0, 1), 2**40, payload)
+    signature = sign_compact(net.source.signer, "dht record", sha256(signed_bytes(record)).digest())
+    assert not own.verify("site", "source", signed_bytes(record), signature)
+    assert not own.verify("site", "source", b"short", signature)
+    assert own.refused == 2
+
+
+def test_a_payload_that_swells_is_refused(tmp_path):
+    net = Net(tmp_path, now=datetime.now(UTC))
+    own = Notary(net.source, lambda: net.revocations)
+    sealed = msgspec.msgpack.encode(Sealed(*net.source.signer.chain, (), bytes(300_000)))
+    deflate = zlib.compressobj(9, wbits=-zlib.MAX_WBITS, zdict=net.root.der)
+    swelling = Record("site", "source", Version(0, 0, 1), 2**40, deflate.compress(sealed) + deflate.flush())
+    signature = sign_compact(net.source.signer, "dht record", sha256(signed_bytes(swelling)).digest())
+    assert len(swelling.payload) <= 1000
+    assert not own.verify("site", "source", signed_bytes(swelling), signature)
+
+
+def test_an_expired_signer_is_refused(tmp_path):
+    net = Net(tmp_path, now=datetime.now(UTC))
+    own = Notary(net.source, lambda: net.revocations)
+    gone = Notary(net.join("p1", now=datetime.now(UTC) - timedelta(days=31)), lambda: net.revocations)
+    record, _ = gone.make("site", "p1", Version(0, 0, 1), b"")
+    assert not own.verify("site", "p1", signed_bytes(record), record.signature)
+
+
+def test_shared_pieces_are_used_until_the_last_value_goes():
+    pieces = Pieces()
+    assert pieces.use("a", ["1", "2"]) == ({"1", "2"}, set())
+    assert pieces.use("b", ["2", "3"]) == ({"3"}, set())
+    assert pieces.use("a", ["1", "4"]) == ({"4"}, set())
+    assert pieces.use("b", []) == (set(), {"2", "3"})
+    assert pieces.use("a", []) == (set(), {"1", "4"})
+
+
+@pytest.mark.timeout(600)
+async def test_a_thousand_configurations_are_pushed(tmp_path, capsys):
+    rng = random.Random(1)
+    async with members(tmp_path, 19, DhtSettings()) as network:
+        bodies = {f"s-{i:04}": rng.randbytes(1500) for i in range(1000)}
+        versions = dict.fromkeys(bodies, Version(1, 1, 1))
+        told = await network.by_site["source"].push(bodies, versions, Version(1, 1, 1))
+        assert told.pushed == 1000
+        name = rng.choice(sorted(bodies))
+        assert await network.by_site["p7"].find_configuration(name) == bodies[name]
+    with capsys.disabled():
+        print(f"\n{told.pushed} configurations, {told.replicas} replicas, {told.seconds:.1f} s")  # noqa: T201 # asked for
