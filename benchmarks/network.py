@@ -13,6 +13,7 @@ exit status is 1. The last line is JSON.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import network_nats
-from benchmarks.network_watch import TooLate, Watch, batches, cpu_s, memory_mb
+from benchmarks.network_report import ratios, show
+from benchmarks.network_watch import TooLate, Watch, batches, cpu_s, machine_cpu_s, memory_mb
 from scenarios.auction_documents import auction_documents
 from scenarios.presets import wan
 from scenarios.processes import SOURCE, running
@@ -36,23 +36,16 @@ LIMIT = 30
 WARMING = 5
 AT_ONCE = 4
 STARTS = 3
-GOALS = {
-    "source_bytes": ("source bytes, of direct", 0.05),
-    "source_cpu": ("source CPU, of direct", 0.05),
-    "total_cpu_to_nats": ("total CPU, of nats", 1.0),
-    "total_cpu_to_nats_matching": ("total CPU, of nats that only matches", None),
-    "delivery_p50_s": ("delivery p50, s", 0.3),
-    "idle_mb": ("idle peer, MB", 160),
-    "start_s": ("peer start, s", 2.5),
-}
 
 
 def main():
     arguments = read_arguments()
     patterns = wan(SEED, arguments.subscriptions).subscriptions
     bodies = list(auction_documents(SEED, arguments.documents))
-    found = {"peers": arguments.peers, "subscriptions": len(patterns), "seed": SEED, "rate": arguments.rate}
-    found["distinct"] = len({pattern.text for pattern in patterns})
+    found = {
+        "peers": arguments.peers, "subscriptions": len(patterns), "distinct": len({p.text for p in patterns}),
+        "rate": arguments.rate, "limit": arguments.limit, "seed": SEED, "cores": os.cpu_count(),
+    }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="bench-network-") as folder, running(Path(folder)) as network:
         bench = Bench(network, arguments, bodies)
         try:
@@ -117,8 +110,10 @@ class Bench:
             found["replan"] = self.replan()
         found["idle_cores"] = self.idle_cores()
         say(f"publishing at {self.arguments.rate} documents/s")
+        before = self.failovers()
         found["network"] = self.both(self.bodies)
-        found["network"] |= {"levels": self.levels(), "failovers": self.failovers()}
+        levels = np.bincount([one["level"] for one in self.standing()]).tolist()
+        found["network"] |= {"levels": levels, "failovers": self.failovers() - before, "failovers_before": before}
         found["peer"]["loaded_mb"] = self.memory()[0]
         say("feeding everybody from the source")
         adopted = self.feed_directly()
@@ -211,11 +206,13 @@ class Bench:
         """Publish documents, at a rate or at once; wait for everybody; return what it took."""
         sent = self.bytes_sent()
         with Watch(self.files) as watch:
-            before = self.cpu()
+            before, busy, own = self.cpu(), machine_cpu_s(), time.process_time()
             begun = time.monotonic()
             numbers, due = self.publish(bodies, rate)
             watch.wait(max(numbers), self.arguments.patience)
             spent = {name: now - before[name] for name, now in self.cpu().items()}
+            others = machine_cpu_s() - busy - (time.process_time() - own) - sum(spent.values())
+            others_cores = max(others, 0.0) / (time.monotonic() - begun)
         out = {name: now - sent[name] for name, now in self.bytes_sent().items()}
         done = watch.times(np.sort(numbers))
         delivery = done.max(axis=0) - due
@@ -234,6 +231,7 @@ class Bench:
             "batches": count,
             "cpu_ms_per_batch": round(total / max(count, 1) * 1000, 3),
             "watching_cpu_s": round(watch.cpu_s, 2),
+            "others_cores": round(others_cores, 2),
         }
 
     def publish(self, bodies, rate):
@@ -277,9 +275,6 @@ class Bench:
     def failovers(self):
         return sum(one["failovers"] for one in self.standing())
 
-    def levels(self):
-        return np.bincount([one["level"] for one in self.standing()]).tolist()
-
     def compare(self):
         """Compare what some subscriptions have of all documents with direct matching."""
         documents = {number: Document.parse(body) for number, body in self.published.items()}
@@ -304,55 +299,6 @@ class Bench:
 
 def plain(value):
     return value if isinstance(value, str) else list(value)
-
-
-def ratios(found):
-    """Compare per document, for the rivals may have had fewer."""
-
-    def each(name, what):
-        return found[name][what] / found[name]["documents"]
-
-    answer = {
-        "source_bytes": each("network", "source_mb_out") / each("direct", "source_mb_out"),
-        "source_cpu": each("network", "source_cpu_s") / each("direct", "source_cpu_s"),
-        "total_cpu_to_direct": each("network", "total_cpu_s") / each("direct", "total_cpu_s"),
-    }
-    if found["nats"]:
-        answer["total_cpu_to_nats"] = each("network", "total_cpu_s") / each("nats", "total_cpu_s")
-        answer["total_cpu_to_nats_matching"] = each("network", "total_cpu_s") / each("nats", "matching_cpu_s")
-    return {name: round(value, 4) for name, value in answer.items()}
-
-
-def show(found):
-    console = Console(highlight=False)
-    title = f"{found['subscriptions']:,} subscriptions ({found['distinct']:,} distinct) on {found['peers']} peers"
-    table = Table(title=f"{title}, at {found['rate']} documents/s", title_justify="left")
-    for heading in ("", "network", "source alone", "nats"):
-        table.add_column(heading, justify="right" if heading else "left")
-    rows = {
-        "documents": "documents", "documents/s at once": "documents_per_s", "delivery p50, s": "delivery_p50_s",
-        "delivery p99, s": "delivery_p99_s", "view latency, s": "view_latency_s", "source feeds": "source_feeds",
-        "source CPU, s": "source_cpu_s", "source MB out": "source_mb_out", "all MB out": "total_mb_out",
-        "all CPU, s": "total_cpu_s", "CPU ms per batch": "cpu_ms_per_batch", "watching CPU, s": "watching_cpu_s",
-    }  # fmt: skip
-    for text, key in rows.items():
-        table.add_row(text, *(f"{(found[side] or {}).get(key, '-')}" for side in ("network", "direct", "nats")))
-    console.print(table)
-    values = found["ratios"] | found["network"] | found["peer"]
-    for key, (text, goal) in GOALS.items():
-        if key not in values:
-            console.print(f"{text}: not measured, {found['note']}")
-        elif goal is None:
-            console.print(f"{text}: {values[key]:g}")
-        else:
-            met = "met" if values[key] <= goal else "NOT met"
-            console.print(f"{text}: {values[key]:g} (goal {goal:g}: {met})")
-    checked = found["checked"]
-    console.print(
-        f"Of {checked['subscriptions'] * checked['documents']:,} results compared ({checked['rows']:,} rows) "
-        f"{checked['wrong']} are wrong. Idle, all daemons take {found['idle_cores']} cores. "
-        f"Full plan: {found.get('replan', 'none')}"
-    )
 
 
 if __name__ == "__main__":

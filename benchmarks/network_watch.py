@@ -102,6 +102,13 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) * _TICK_S
 
 
+def machine_cpu_s():
+    """Return the processor time of everything on this machine: what others took says how far to trust times."""
+    fields = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]))
+    user, nice, system, _, _, irq, softirq, *_ = fields
+    return (user + nice + system + irq + softirq) * _TICK_S
+
+
 def memory_mb(pid):
     """Return the resident memory of a process, and its share of it where pages are shared."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]

@@ -55,9 +55,18 @@ class Intake:
     def take(self, number: int, item: Item | None, covered: int) -> None:
         """Take an item of one input in, and up to where that input is covered now."""
         one = self._inputs[number]
-        if item is not None and item.number > self.frontier:
+        if item is not None:
             one.items[item.number] = item
         one.covered = max(one.covered, covered)
+
+    def forget(self, upto: int) -> list[int]:
+        """Drop what is known elsewhere already, up to a document; return how many bytes of each input that were."""
+        self.frontier = max(self.frontier, upto)
+        dropped = []
+        for one in self._inputs:
+            known = [one.items.pop(n) for n in [n for n in one.items if n <= upto]]
+            dropped.append(sum(len(item.data) for item in known))
+        return dropped
 
     def ready(self, *, frontier: int | None = None) -> Ready:
         """Take out what every input covers; ``frontier``: what is known elsewhere already is left out."""

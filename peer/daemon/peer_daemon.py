@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import secrets
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from overlay.identity import Address, Credential, IdentityError, Role, decode_li
 from overlay.wire.frames import Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.links import Links
+from peer.daemon.one_writer import OneWriter
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
 from peer.hosting.configuration import MalformedConfiguration
@@ -47,6 +49,7 @@ _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
 """The name of the source's machine, in every network."""
 _BEAT_S: Final = 0.25
+_TRIM_S: Final = 60.0
 _TRIES: Final = 3
 _CONNECT_S: Final = 10.0
 _STORED: Final = {Kind.RESULTS: Stored.BATCH, Kind.ERROR: Stored.ERROR, Kind.GAP: Stored.GAP}
@@ -86,6 +89,7 @@ class PeerDaemon:
         self._committer: Committer[Change, bool] = Committer(self._write, self._written)
         self._addresses: dict[str, tuple[Address, ...]] = {}
         self.permits = Permits(self.credential, lambda: self.links.revocations)
+        self._alone = OneWriter()
         self._news: dict[str, trio.Event] = {}
         self._columns: dict[str, bytes] = {}
         self._nursery: trio.Nursery | None = None
@@ -101,6 +105,7 @@ class PeerDaemon:
                 nursery.start_soon(self._committer.run)
                 self._resume()
                 nursery.start_soon(self._beat)
+                nursery.start_soon(self._trim)
                 yield self
                 nursery.cancel_scope.cancel()
         finally:
@@ -322,7 +327,7 @@ class PeerDaemon:
     # Tasks.
 
     def _write(self, changes: Sequence[Change]) -> list[bool]:
-        self.store_file.commit(changes)
+        self._alone(self.store_file.commit, changes)
         return [True] * len(changes)
 
     def _written(self, change: Change, _: bool) -> None:
@@ -338,6 +343,14 @@ class PeerDaemon:
                 self.links.dial(SOURCE)
             self.host.tick(trio.current_time())
             await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
+
+    async def _trim(self) -> None:
+        """Keep the store within its limits."""
+        while True:
+            await trio.sleep(_TRIM_S)
+            dropped = await trio.to_thread.run_sync(self._alone, self.store_file.trim, time.time())
+            for name, lowest in dropped.items():
+                self.host.trimmed(name, lowest)
 
     async def _find(self, site: str) -> tuple[Address, ...]:
         if site == SOURCE:

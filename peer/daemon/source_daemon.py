@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.source")
 _BEAT_S: Final = 0.1
+_TRIM_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ class SourceDaemon:
                 self._install(self._unsent)
                 nursery.start_soon(self._committer.run)
                 nursery.start_soon(self._beat)
+                nursery.start_soon(self._trim)
                 yield self
                 nursery.cancel_scope.cancel()
         finally:
@@ -375,6 +377,13 @@ class SourceDaemon:
         while True:
             self.views.pump()
             await trio.sleep(0.01 if self.views.has_work else _BEAT_S)
+
+    async def _trim(self) -> None:
+        """Keep the log within its limits."""
+        while True:
+            await trio.sleep(_TRIM_S)
+            self._view.lowest = await trio.to_thread.run_sync(self._alone, self.log.trim, time.time())
+            self.views.trimmed(self._view.lowest)
 
     async def _find(self, site: str) -> tuple[Address, ...]:
         return ()  # machines dial the source

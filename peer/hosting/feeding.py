@@ -148,6 +148,10 @@ class Feeding:
         if self.trial is not None and self.trial.is_live and self.trial.intake.covered >= self.frontier:
             self._drop(self.current)
             self.current, self.trial = self.trial, None
+        for attempt in (self.trial, self.current):
+            # What another attempt has already made results of: its credit must not be held back.
+            if attempt is not None and attempt.intake.covered <= self.frontier:
+                self.used(attempt, attempt.intake.forget(self.frontier), 0)
         if self.current is None or self.current.intake.covered <= self.frontier:
             return None
         ready = self.current.intake.ready(frontier=self.frontier)

@@ -154,6 +154,12 @@ class Host:
             _, attempt, sizes = hosted.unsafe.popleft()
             hosted.feeding.used(attempt, sizes, hosted.committed)
 
+    def trimmed(self, name: str, lowest: int) -> None:
+        """The store has dropped a subscription's results up to a document."""
+        hosted = self.subscriptions.get(name)
+        if hosted is not None:
+            hosted.outlet.history.lowest = max(hosted.outlet.history.lowest, lowest)
+
     def tick(self, now: float) -> None:
         """Do what time brings."""
         for hosted in list(self.subscriptions.values()):

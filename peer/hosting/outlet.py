@@ -43,6 +43,7 @@ class Outlet:
     most: int
     site: str
     level: int = 0
+    is_last_resort: bool = False
     feeds: dict[tuple[str, int], _Feed] = field(default_factory=dict)
 
     @property
@@ -95,6 +96,11 @@ class Outlet:
         for key, feed in list(self.feeds.items()):
             serving = feed.serving
             if serving.cursor >= self.history.frontier or not serving.may_send:
+                continue
+            if serving.cursor < self.history.lowest and not self.is_last_resort:
+                # Somebody else may still have it: the receiver looks there, and comes back later.
+                out.append((feed.site, Ended(serving.feed, "lost", "that is not stored here any more")))
+                del self.feeds[key]
                 continue
             items, upto = self.history.read(serving.cursor, _AT_ONCE)
             try:

@@ -129,6 +129,11 @@ class SourceViews:
         self._tidy(pattern.text)
         self._pump(view)
 
+    def trimmed(self, lowest: int) -> None:
+        """The log has dropped the documents up to one."""
+        for view in self._views.values():
+            view.outlet.history.lowest = max(view.outlet.history.lowest, lowest)
+
     def site_lost(self, site: str) -> None:
         """Forget the feeds to a machine."""
         for key in [key for key in self._served if key[0] == site]:
@@ -156,7 +161,11 @@ class SourceViews:
             return self._matched(pattern, after, upto, most_bytes)
 
         history = History(self._frontier, self._log.lowest, stored)
-        view = _View(whole_link(pattern), Outlet(pattern, history, 1 << 40, self.site), self._matcher.add(pattern))
+        view = _View(
+            whole_link(pattern),
+            Outlet(pattern, history, 1 << 40, self.site, is_last_resort=True),
+            self._matcher.add(pattern),
+        )
         self._views[pattern.text] = self._by_key[view.key] = view
         return view
 

@@ -77,6 +77,7 @@ class Machine:
         self.network, self.name = network, name
         self.disk = {}  # subscription: (items by number, frontier)
         self.installed = {}
+        self.lowest = {}
         self.pending = []
         self.host = None
         self.start()
@@ -85,12 +86,23 @@ class Machine:
         self.host = Host(self.name, SOURCE, self, self.network.rng, TIMES)
         for configuration in self.installed.values():
             _, frontier = self.disk.get(configuration.subscription, ({}, None))
-            self.host.install(configuration, encode(configuration), self.network.now, frontier=frontier)
+            self.host.install(
+                configuration, encode(configuration), self.network.now, frontier=frontier,
+                lowest=self.lowest.get(configuration.subscription),
+            )  # fmt: skip
 
     def install(self, configuration):
         self.installed[configuration.subscription] = configuration
         if self.host is not None:
             self.host.install(configuration, encode(configuration), self.network.now)
+
+    def forget(self, upto):
+        """Drop stored results up to a document, as retention would."""
+        for name, (items, frontier) in self.disk.items():
+            self.disk[name] = {n: item for n, item in items.items() if n > upto}, frontier
+            self.lowest[name] = min(upto, frontier)
+            if self.host is not None:
+                self.host.trimmed(name, self.lowest[name])
 
     def withdraw(self, subscription):
         del self.installed[subscription]

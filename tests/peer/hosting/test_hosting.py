@@ -4,7 +4,10 @@ import random
 
 import pytest
 
+from overlay.feeds.items import Kind
+from overlay.feeds.receiving import Receiving
 from peer.hosting.configuration import Configuration, Input
+from peer.hosting.history import History
 from tests.peer.hosting.simulation import SOURCE, Faults, Network
 from tests.peer.hosting.workload import Workload, document
 
@@ -76,6 +79,60 @@ def test_also_while_machines_crash_and_return(seed):
         network.run(rng.random() * 0.8)
     settle(network)
     check(network, work)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_also_when_little_stays_in_memory_and_windows_are_small(seed, monkeypatch):
+    monkeypatch.setitem(History.__init__.__kwdefaults__, "recent_bytes", 40)
+    monkeypatch.setattr(Receiving.__init__, "__defaults__", (100, *Receiving.__init__.__defaults__[1:]))
+    network, work, rng = prepared(seed, Faults(lose=0.002))
+    for n in range(40):
+        network.source.publish(document(rng))
+        if n % 5 == 0:
+            name = rng.choice(MACHINES)
+            network.crash(name)
+            network.run(rng.random())
+            network.restart(name)
+        work.install(network, rng.randrange(len(work.names)))
+        network.run(rng.random() * 0.5)
+    settle(network)
+    check(network, work)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_who_lacks_what_is_owed_is_replaced_by_who_has_it(seed):
+    network, work, rng = prepared(seed)
+    for _ in range(15):
+        network.source.publish(document(rng))
+        network.run(0.2)
+    gone = rng.choice(MACHINES)
+    network.crash(gone)
+    for _ in range(10):
+        network.source.publish(document(rng))
+        network.run(0.2)
+    for name in MACHINES:
+        if name != gone:
+            network.machines[name].forget(20)
+    network.restart(gone)
+    settle(network)
+    check(network, work)
+
+
+def test_what_the_log_has_lost_is_a_gap_for_everybody():
+    network, rng = chain(), random.Random(3)
+    network.crash("m1")
+    for _ in range(10):
+        network.source.publish(document(rng))
+        network.run(0.3)
+    network.source.log.lowest = 4
+    network.source.host.trimmed(4)
+    network.machines["m0"].forget(6)
+    network.restart("m1")
+    network.run(30)
+    found, frontier = network.results("m1", "s1")
+    assert frontier == 10
+    gaps = {number: kind for number, kind in found.items() if kind is Kind.GAP}
+    assert gaps == {4: Kind.GAP}
 
 
 def chain(seed=1):

@@ -66,6 +66,7 @@ class Workload:
         log = network.source.log
         if frontier != log.last:
             return f"{self.names[i]} knows {frontier} of {log.last}"
+        start = max(start, network.machines[self.sites[i]].lowest.get(self.names[i], 0))
         for number, body in enumerate(log.entries[start:], start + 1):
             rows = [] if body is None else list(match(self.patterns[i], Document.parse(body)).rows())
             got = found.get(number, b"")
