@@ -155,7 +155,7 @@ class Directory:
 
         async def work() -> None:
             for name in queue:
-                if name not in self._versions or versions.get(name, self._versions[name]) != self._versions[name]:
+                if name not in self._versions or versions.get(name, self._versions[name]) > self._versions[name]:
                     push = partial(self._push, name, versions, configurations[name])
                     held.append(await self._node.call(push, 0, what="push", name=name, limit_s=_PUT_S))
 

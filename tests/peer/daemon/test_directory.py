@@ -219,6 +219,8 @@ async def test_only_what_changed_is_put_and_what_is_over_is_forgotten(tmp_path):
         assert (await source.push(bodies, versions, Version(1, 1, 1))).pushed == 2
         assert source.statistics.own_records == 6  # two records, the epoch, and three chunks: one is shared
         assert (await source.push(bodies, versions, Version(1, 1, 2))).pushed == 0
+        await source.push({"s-2": same}, {"s-2": Version(1, 1, 0)}, Version(1, 1, 2))  # one that was overtaken
+        assert source.statistics.own_records == 6
         await source.push({"s-1": same}, {"s-1": Version(1, 1, 3)}, Version(1, 1, 3))
         assert await network.by_site["p1"].find_configuration("s-1") == same
         assert source.statistics.own_records == 5
@@ -292,7 +294,7 @@ async def test_a_node_that_fails_is_opened_again_and_says_where_it_is(tmp_path):
         assert await network.by_site["p2"].find_site("p1") == ADDRESSES[:1]
 
 
-async def test_whoever_waits_for_an_answer_goes_on_when_the_directory_closes(tmp_path):
+async def test_whoever_waits_for_an_answer_goes_on_when_the_directory_closes(tmp_path, caplog):
     net = Net(tmp_path, now=datetime.now(UTC))
     found = []
 
@@ -311,6 +313,7 @@ async def test_whoever_waits_for_an_answer_goes_on_when_the_directory_closes(tmp
                 await trio.testing.wait_all_tasks_blocked()
             assert directory.port == 0
     assert found == [()]
+    assert [one.what for one in caplog.records if one.msg == "failed"] == ["find"]
 
 
 async def test_whatever_goes_wrong_means_not_found(tmp_path, caplog, monkeypatch):
