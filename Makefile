@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -51,6 +51,9 @@ bench-rewriting: setup ## find who can feed whom among 10,000 and 100,000 subscr
 
 bench-planner: java ## plan 10,000 and 100,000 subscriptions at four limits (MOST=1000000: more)
 	@$(PYTHON) -m benchmarks.planner --most $(or $(MOST),100000)
+
+bench-network: java ## time a network of 21 processes on loopback, beside the source alone and NATS
+	@$(PYTHON) -m benchmarks.network
 
 clean: ## remove .venv and everything else that was made here
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

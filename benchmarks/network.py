@@ -70,7 +70,9 @@ def read_arguments():
     parser.add_argument("--peers", type=int, default=20, metavar="N", help="(20)")
     parser.add_argument("--subscriptions", type=int, default=2_000, metavar="N", help="over all peers (2,000)")
     parser.add_argument("--documents", type=int, default=200, metavar="N", help="per phase (200)")
-    parser.add_argument("--direct-documents", type=int, metavar="N", help="if the source feeds all (a fifth)")
+    parser.add_argument(
+        "--direct-documents", type=int, metavar="N", help="if the source feeds all (a fifth, or 20)"
+    )
     parser.add_argument("--rate", type=float, default=5.0, metavar="R", help="documents per second (5)")
     parser.add_argument(
         "--limit", type=int, default=LIMIT, metavar="B", help=f"of a subscription's feeds ({LIMIT})"
@@ -80,7 +82,7 @@ def read_arguments():
     parser.add_argument("--replan", action=argparse.BooleanOptionalAction, default=True, help="a full plan (yes)")
     arguments = parser.parse_args()
     if arguments.direct_documents is None:
-        arguments.direct_documents = max(arguments.documents // 5, 1)
+        arguments.direct_documents = max(arguments.documents // 5, min(arguments.documents, 20))
     return arguments
 
 

@@ -60,7 +60,7 @@ class Intake:
         one.covered = max(one.covered, covered)
 
     def forget(self, upto: int) -> list[int]:
-        """Drop what is known elsewhere already, up to a document; return how many bytes of each input that were."""
+        """Drop what is known elsewhere already, up to a document; return how many bytes of each input that is."""
         self.frontier = max(self.frontier, upto)
         dropped = []
         for one in self._inputs:

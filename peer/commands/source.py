@@ -39,7 +39,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from overlay.identity import IdentityError
     from peer.daemon.controls import source_controls
     from peer.daemon.running import log_to_stderr, run_daemon
-    from peer.daemon.source_daemon import SourceDaemon, SourceSettings
+    from peer.daemon.source_daemon import SourceDaemon
+    from peer.daemon.source_state import SourceSettings
     from peer.storage.errors import StorageError
 
     log_to_stderr(arguments.log)

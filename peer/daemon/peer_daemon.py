@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import trio
 
-from overlay.feeds.items import Item, Kind
 from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted
 from overlay.wire.frames import Answer, Ask, Open
 from peer.daemon.committing import Committer
+from peer.daemon.directory import Directory, open_directory
+from peer.daemon.entries import entry_of, item_of, told_of
 from peer.daemon.links import Links
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.permits import Permits
@@ -29,21 +30,21 @@ from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refu
 from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
-from peer.hosting.rows import read_pattern, rows_of, write_columns
+from peer.hosting.rows import read_pattern, write_columns
 from peer.storage.log_values import Version
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Begin, Drain, Entry, Frontier, Install, Results, State
-from peer.storage.result_values import Kind as Stored
+from peer.storage.result_values import Begin, Drain, Frontier, Install, Results, State
 from peer.warm import warm_peer
+from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
     from pathlib import Path
 
+    from overlay.feeds.items import Item
     from overlay.identity import Member
     from overlay.wire.frames import Frame
     from peer.storage.result_values import Change
-    from xmlmatch import Pattern
 
 _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
@@ -52,14 +53,6 @@ _BEAT_S: Final = 0.25
 _TRIM_S: Final = 60.0
 _TRIES: Final = 3
 _CONNECT_S: Final = 10.0
-_STORED: Final = {Kind.RESULTS: Stored.BATCH, Kind.ERROR: Stored.ERROR, Kind.GAP: Stored.GAP}
-_READ: Final = {
-    Stored.BATCH: Kind.RESULTS,
-    Stored.ERROR: Kind.ERROR,
-    Stored.GAP: Kind.GAP,
-    Stored.TRIMMED: Kind.GAP,
-}
-_MOST_ROWS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +81,8 @@ class PeerDaemon:
         self.generation = 0
         self._committer: Committer[Change, bool] = Committer(self._write, self._written)
         self._addresses: dict[str, tuple[Address, ...]] = {}
+        self._doubted: set[str] = set()
+        self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._alone = OneWriter()
         self._news: dict[str, trio.Event] = {}
@@ -102,12 +97,17 @@ class PeerDaemon:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 self.port = await nursery.start(self.links.serve, self.settings.host, self.settings.port)
-                nursery.start_soon(self._committer.run)
-                self._resume()
-                nursery.start_soon(self._beat)
-                nursery.start_soon(self._trim)
-                yield self
-                nursery.cancel_scope.cancel()
+                async with open_directory(
+                    self.credential, lambda: self.links.revocations, self.settings.host, self.port,
+                    bootstrap=self.credential.settings.source,
+                ) as self.directory:  # fmt: skip
+                    nursery.start_soon(self._committer.run)
+                    self._resume()
+                    nursery.start_soon(self.directory.announce, self._own_addresses())
+                    nursery.start_soon(self._beat)
+                    nursery.start_soon(self._trim)
+                    yield self
+                    nursery.cancel_scope.cancel()
         finally:
             self.store_file.close()
 
@@ -160,7 +160,7 @@ class PeerDaemon:
             while after < upto:
                 found = await trio.to_thread.run_sync(self.store_file.entries, name, after, upto, 1 << 20)
                 for entry in found:
-                    for told in _told(pattern, entry):
+                    for told in told_of(pattern, entry):
                         yield told
                 after = found[-1].number if found else upto
             yield {"complete": upto}
@@ -203,6 +203,7 @@ class PeerDaemon:
         """A machine is connected."""
         if member.site == SOURCE and self._nursery is not None:
             self._nursery.start_soon(self._greet)
+        self._doubted.discard(member.site)
         self.host.site_up(member.site, trio.current_time())
 
     def lost(self, site: str) -> None:
@@ -210,6 +211,7 @@ class PeerDaemon:
         if site == SOURCE:
             self.connected = trio.Event()
         self._addresses.pop(site, None)
+        self._doubted.add(site)  # where the directory said it is, it is not: the source may know better
         self.questions.lost(site)
         self.host.site_lost(site, trio.current_time())
 
@@ -247,9 +249,12 @@ class PeerDaemon:
                 raise KeyError(f"nobody here knows about {what}")
         return True
 
+    def _own_addresses(self) -> tuple[Address, ...]:
+        return self.settings.addresses or (Address(self.settings.host, self.port),)
+
     async def _greet(self) -> None:
         """Tell the source where this machine is, and take in how its subscriptions are fed."""
-        own = self.settings.addresses or (Address(self.settings.host, self.port),)
+        own = self._own_addresses()
         try:
             found = await self.questions.ask(
                 SOURCE, "greet", {"addresses": [str(one) for one in own], "capacity": self.settings.capacity}
@@ -272,7 +277,7 @@ class PeerDaemon:
         if found.subscription not in self.host.subscriptions:
             if self.store_file.hosted(found.subscription) is None:
                 # One that this process did not ask for: the answer was lost, with the order of its columns.
-                columns = self._columns.get(found.subscription) or write_columns(read_canonical(found.pattern))
+                columns = self._columns.get(found.subscription) or write_columns(Pattern.parse(found.pattern))
                 self._begin(found.subscription, found.pattern, columns, found.start, found.generation)
         self._committer.put(self._installed(signed))
         self.host.install(found, signed, trio.current_time())
@@ -307,17 +312,14 @@ class PeerDaemon:
 
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""
-        entries = [
-            Entry(one.number, _STORED[one.kind], one.name, one.data, one.after if one.kind is Kind.GAP else None)
-            for one in items
-        ]
+        entries = [entry_of(one) for one in items]
         generation = self.host.subscriptions[subscription].configuration.generation
         self._committer.put(Results(subscription, entries, Frontier(generation, upto)))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""
         found = self.store_file.entries(subscription, after, upto, most_bytes)
-        items = [_item(entry) for entry in found]
+        items = [item_of(entry) for entry in found]
         return Stretch(items, items[-1].number if items else upto)
 
     def forbids(self, site: str, asked: Open) -> str:
@@ -356,30 +358,13 @@ class PeerDaemon:
         if site == SOURCE:
             return self.credential.settings.source
         if site not in self._addresses:
+            if self.directory is not None and site not in self._doubted:
+                if told := await self.directory.find_site(site):
+                    self._addresses[site] = told
+                    return told
             try:
                 found = await self.questions.ask(SOURCE, "address", {"site": site})
             except NoAnswer:
                 return ()
             self._addresses[site] = tuple(Address.parse(text) for text in found)
         return self._addresses[site]
-
-
-def read_canonical(text: str) -> Pattern:
-    """Read a pattern from its canonical text."""
-    from xmlmatch import Pattern
-
-    return Pattern.parse(text)
-
-
-def _item(entry: Entry) -> Item:
-    after = -1 if entry.after is None else entry.after
-    return Item(entry.number, _READ[entry.kind], entry.data, after, entry.name)
-
-
-def _told(pattern: Pattern, entry: Entry) -> list[dict[str, Any]]:
-    if entry.kind is Stored.BATCH:
-        about = {"document": entry.number, "name": entry.name}
-        return [about | {"row": row} for row in rows_of(pattern, entry.data, _MOST_ROWS)]
-    if entry.kind is Stored.ERROR:
-        return [{"document": entry.number, "name": entry.name, "error": entry.data.decode()}]
-    return [{"gap": [entry.after, entry.number]}]

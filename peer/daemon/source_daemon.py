@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import trio
 
+from overlay.dht import Version as DhtVersion
 from overlay.identity import (
     Address,
     Authority,
@@ -27,6 +27,7 @@ from overlay.identity import (
 )
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon.committing import Committer
+from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.links import Links
 from peer.daemon.log_view import LogView
@@ -34,12 +35,17 @@ from peer.daemon.one_writer import OneWriter
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
-from peer.daemon.source_state import known_invitations, known_revocations, restored_steering
+from peer.daemon.source_state import (
+    SourceSettings,
+    known_invitations,
+    known_revocations,
+    restored_steering,
+    snapshot_of,
+)
 from peer.hosting.source_views import SourceViews
 from peer.steering.proposal import Stale, read_proposal
 from peer.storage.log_values import (
     Appended,
-    Missing,
     NewDocument,
     NewSubscription,
     Refused,
@@ -66,16 +72,6 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("distributary.source")
 _BEAT_S: Final = 0.1
 _TRIM_S: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSettings:
-    """Where the source listens for members and for those who join, and how many feeds it bears."""
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    enrolment_port: int = 0
-    feeds: int | None = None
 
 
 class SourceDaemon:
@@ -107,6 +103,7 @@ class SourceDaemon:
         )
         self._nursery: trio.Nursery | None = None
         self._planning = trio.Lock()
+        self.directory: Directory | None = None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[SourceDaemon]:
@@ -120,12 +117,17 @@ class SourceDaemon:
                     serve_enrolment, self.credential, host, self.settings.enrolment_port, self._admit
                 )
                 self._keep_address()
-                self._install(self._unsent)
-                nursery.start_soon(self._committer.run)
-                nursery.start_soon(self._beat)
-                nursery.start_soon(self._trim)
-                yield self
-                nursery.cancel_scope.cancel()
+                known = [Address.parse(text) for site in self._sites.values() for text in site.addresses[:1]]
+                async with open_directory(
+                    self.credential, lambda: self.links.revocations, host, self.port, bootstrap=known[-8:]
+                ) as self.directory:
+                    self._push(list(self.log.configurations()))
+                    self._install(self._unsent)
+                    nursery.start_soon(self._committer.run)
+                    nursery.start_soon(self._beat)
+                    nursery.start_soon(self._trim)
+                    yield self
+                    nursery.cancel_scope.cancel()
         finally:
             self.log.close()
 
@@ -174,17 +176,7 @@ class SourceDaemon:
 
     def snapshot(self, documents: int) -> dict[str, Any]:
         """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
-        newest = self.log.documents(
-            max(self._view.last - 4 * documents, self._view.lowest), self._view.last, 64 << 20
-        )
-        sample = [one.body for one in newest if not isinstance(one, Missing)][-documents:]
-        return {
-            "epoch": self.steering.epoch,
-            "source_feeds": self.settings.feeds,
-            "sites": [[site.name, site.limit] for site in self.steering.sites() if not site.is_down],
-            "subscriptions": [[e.subscription, e.pattern, e.site, e.limit] for e in self.steering.entries()],
-            "documents": sample,
-        }
+        return snapshot_of(self.steering, self.log, self.settings.feeds, documents)
 
     async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""
@@ -318,6 +310,8 @@ class SourceDaemon:
             owner = self._owners.pop(name, None)
             if owner is not None:
                 self._signed.pop(name, None)
+                if self.directory is not None:
+                    self.directory.forget(name)
                 self._install(await trio.to_thread.run_sync(self.steering.withdraw, name))
                 self._tell(owner, "withdrawn", {"subscription": name, "end": done.number})
         return {"subscription": name, "end": done.number}
@@ -329,16 +323,22 @@ class SourceDaemon:
         found = list(changed)
         bodies = {one.subscription: self.permits.sign(one) for one in found}
         self._signed |= bodies
-        self._alone(
-            self.log.put_configurations,
-            [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found],
-        )
+        kept = [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
+        self._alone(self.log.put_configurations, kept)
+        self._push(kept)
         by_site: dict[str, list[bytes]] = {}
         for one in found:
             if one.subscription != but:
                 by_site.setdefault(one.site, []).append(bodies[one.subscription])
         for site, signed in by_site.items():
             self._tell(site, "configure", signed)
+
+    def _push(self, kept: Sequence[Kept]) -> None:
+        """Put configurations into the DHT, in the background."""
+        versions = {o.subscription: DhtVersion(*o.version) for o in kept}
+        if versions and self._nursery is not None and self.directory is not None:
+            bodies = {o.subscription: o.body for o in kept}
+            self._nursery.start_soon(self.directory.push, bodies, versions, max(versions.values()))
 
     def _tell(self, site: str, what: str, body: Any) -> None:
         """Tell a machine something if it is connected; else it learns of it when it greets."""

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overlay.identity import Invitations, RevocationList, first_list, read_own_list
 from peer.steering.entries import Entry, SiteEntry
 from peer.steering.steering import Steering
+from peer.storage.log_values import Missing
 
 if TYPE_CHECKING:
     from overlay.identity import Authority, Credential
     from peer.daemon.permits import Permits
     from peer.hosting.configuration import Configuration
     from peer.storage.source_log import SourceLog
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """Where the source listens for members and for those who join, and how many feeds it bears."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    enrolment_port: int = 0
+    feeds: int | None = None
 
 
 def known_invitations(log: SourceLog) -> Invitations:
@@ -47,3 +59,17 @@ def restored_steering(
         generation=log.generation,
         epoch=int(log.get_state("epoch") or b"0"),
     )
+
+
+def snapshot_of(steering: Steering, log: SourceLog, feeds: int | None, documents: int) -> dict[str, Any]:
+    """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
+    extent = log.extent()
+    newest = log.documents(max(extent.last - 4 * documents, extent.lowest), extent.last, 64 << 20)
+    sample = [one.body for one in newest if not isinstance(one, Missing)][-documents:]
+    return {
+        "epoch": steering.epoch,
+        "source_feeds": feeds,
+        "sites": [[site.name, site.limit] for site in steering.sites() if not site.is_down],
+        "subscriptions": [[e.subscription, e.pattern, e.site, e.limit] for e in steering.entries()],
+        "documents": sample,
+    }

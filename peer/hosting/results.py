@@ -8,18 +8,21 @@ bytes, which the receiver works out and the sender obeys; an empty cut asks for 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 
 from rewriting.columns import Columns, decode_untrusted, encode
 from rewriting.errors import RewritingError, WrongColumnsError
 from rewriting.execution import Link, Rewriting, links_of
 from rewriting.providers import Provision, feeder, provision
 from rewriting.statistics import Statistics
+from rewriting.table import carries
 from xmlmatch import NodeSets, Pattern
 from xmlmatch.errors import XmlMatchError
+from xmlmatch.pattern import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +38,20 @@ class BadLink(Exception):
 
 
 def whole_link(pattern: Pattern) -> Link:
-    """Return the link that carries everything of a pattern."""
-    own = [provision(pattern, n, pattern, n) for n in range(len(pattern.nodes))]
-    return Link(pattern, pattern, tuple(p for p in own if p is not None))
+    """Return the link that carries everything of a pattern: also values that its predicates fix, for whoever reads
+    them from it."""
+    return _whole_link(pattern.text)
+
+
+@lru_cache(maxsize=20_000)
+def _whole_link(text: str) -> Link:
+    pattern = Pattern.parse(text)
+    names = [node.label == ANY for node in pattern.nodes]
+    own = [
+        Provision(n, n, carries(node), by_value=False, by_name=False, names=names[n])
+        for n, node in enumerate(pattern.nodes)
+    ]
+    return Link(pattern, pattern, tuple(own))
 
 
 def from_document(link: Link, matches: Matches, place: int, document: Document) -> bytes:
@@ -54,7 +68,12 @@ def encode_whole(results: NodeSets) -> bytes:
 
 def decode_whole(pattern: Pattern, data: bytes) -> NodeSets:
     """Read whole results; raise ``RewritingError`` where they are none of this pattern."""
-    return Rewriting(pattern, (whole_link(pattern),), 0).receive([decode_untrusted(data)])
+    columns = decode_untrusted(data)
+    if not columns:
+        return NodeSets(pattern, columns.nodes, tuple(np.empty(0, np.int32) for _ in pattern.nodes))
+    whole_link(pattern).check(columns)
+    pre = columns.nodes.pre
+    return NodeSets(pattern, columns.nodes, tuple(pre[columns.lists[n]] for n in range(len(pattern.nodes))))
 
 
 def check_whole(pattern: Pattern, data: bytes) -> bool:

@@ -8,7 +8,8 @@ import trio
 from overlay.identity import create_network
 from peer.daemon.enrolling import join
 from peer.daemon.peer_daemon import PeerDaemon, PeerSettings
-from peer.daemon.source_daemon import SourceDaemon, SourceSettings
+from peer.daemon.source_daemon import SourceDaemon
+from peer.daemon.source_state import SourceSettings
 
 
 class LiveNetwork:

@@ -458,20 +458,12 @@ def made_configuration(rng, signer):
     return made.subscription, sign(signer, "configuration", encode(made))
 
 
-@pytest.mark.timeout(600)
-async def test_a_thousand_configurations_are_pushed(tmp_path, capsys):
+async def test_many_configurations_are_pushed_and_found(tmp_path):
     rng = random.Random(1)
-    async with members(tmp_path, 19, DhtSettings()) as network:
-        bodies = dict(made_configuration(rng, network.net.source.signer) for _ in range(1000))
+    async with members(tmp_path, 5, DhtSettings()) as network:
+        bodies = dict(made_configuration(rng, network.net.source.signer) for _ in range(40))
         versions = dict.fromkeys(bodies, Version(1, 1, 1))
         told = await network.by_site["source"].push(bodies, versions, Version(1, 1, 1))
-        assert told.pushed == 1000
+        assert told.pushed == 40
         name = rng.choice(sorted(bodies))
-        assert await network.by_site["p7"].find_configuration(name) == bodies[name]
-        records = network.by_site["source"].statistics.own_records
-    size = sum(map(len, bodies.values())) // len(bodies)
-    with capsys.disabled():
-        print(  # noqa: T201 # a number to look at, not to pass or fail by
-            f"\n{told.pushed} configurations of {size} bytes as {records} records into 20 nodes: "
-            f"{told.seconds:.1f} s, {told.replicas} replicas or more each"
-        )
+        assert await network.by_site["p4"].find_configuration(name) == bodies[name]
