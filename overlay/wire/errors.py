@@ -13,6 +13,14 @@ class MalformedFrame(WireError):
         self.reason = reason
 
 
+class FrameTooLarge(WireError):
+    """We were to send a frame that the other side would not take."""
+
+    def __init__(self, size: int, most: int) -> None:
+        super().__init__(f"{size:,} bytes to be sent at once; the most is {most:,}")
+        self.size = size
+
+
 class BrokenConnection(WireError):
     """The connection cannot go on: a frame was lost, the versions do not meet, or the other side fell silent."""
 

@@ -12,14 +12,13 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from overlay.wire.errors import MalformedFrame
+from overlay.wire.errors import FrameTooLarge, MalformedFrame
 
-MAX_FRAME: Final = 256 << 10
-"""The most a frame may have after its length: more would delay the control frames behind it."""
+MAX_FRAME: Final = 16 << 20
+"""The most a frame may have after its length. Results travel in fragments; some answers are large."""
 FRAGMENT: Final = 64 << 10
 """How much of a batch travels in one frame, so that the feeds of a connection take turns."""
 HEAD: Final = 8
-MOST_NAME: Final = 200
 
 
 class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -164,9 +163,19 @@ def encode(frame: Frame, number: int) -> bytes:
     >>> decode_untrusted(encode(Frontier(1, 5, 9), 3)[HEAD:])
     Frontier(feed=1, after=5, upto=9)
     """
+    return with_head(encode_body(frame), number)
+
+
+def encode_body(frame: Frame) -> bytes:
+    """Write a frame without its head; ``FrameTooLarge`` if nobody would take it."""
     body = _ENCODER.encode(frame)
     if len(body) + 4 > MAX_FRAME:
-        raise ValueError(f"a frame of {len(body):,} bytes; the most is {MAX_FRAME - 4:,}")
+        raise FrameTooLarge(len(body), MAX_FRAME - 4)
+    return body
+
+
+def with_head(body: bytes, number: int) -> bytes:
+    """Put the head before a frame's body."""
     return b"".join(((len(body) + 4).to_bytes(4), (number & 0xFFFFFFFF).to_bytes(4), body))
 
 

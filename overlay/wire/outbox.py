@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from overlay.wire.frames import FRAGMENT, Batch, encode
+from overlay.wire.frames import FRAGMENT, Batch, encode_body, with_head
 
 if TYPE_CHECKING:
     from overlay.wire.frames import Frame, FromSender
@@ -29,7 +29,7 @@ class Outbox:
     (24, False)
     """
 
-    _control: deque[Frame] = field(default_factory=deque)
+    _control: deque[bytes] = field(default_factory=deque)
     _feeds: dict[int, deque[FromSender]] = field(default_factory=dict)
     _next: int = 0
 
@@ -37,8 +37,8 @@ class Outbox:
         return bool(self._control or self._feeds)
 
     def put(self, frame: Frame) -> None:
-        """Let a control frame wait; it goes before all that feeds send."""
-        self._control.append(frame)
+        """Let a control frame wait; it goes before all that feeds send. ``FrameTooLarge`` if it cannot be sent."""
+        self._control.append(encode_body(frame))
 
     def put_feed(self, frame: FromSender) -> None:
         """Let a frame of a feed wait; a large batch is cut into fragments."""
@@ -60,13 +60,13 @@ class Outbox:
         """Take frames out, about as many bytes as asked for, at least one frame if any waits."""
         out, size = [], 0
         while size < most and self:
-            data = encode(self._pop(), self._next)
+            data = with_head(self._pop(), self._next)
             self._next += 1
             out.append(data)
             size += len(data)
         return b"".join(out)
 
-    def _pop(self) -> Frame:
+    def _pop(self) -> bytes:
         if self._control:
             return self._control.popleft()
         feed, waiting = next(iter(self._feeds.items()))
@@ -74,4 +74,4 @@ class Outbox:
         frame = waiting.popleft()
         if waiting:
             self._feeds[feed] = waiting  # to the end of the queue
-        return frame
+        return encode_body(frame)

@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import trio
 
-from overlay.identity import IdentityError
 from peer.daemon.questions import NoAnswer
-from rewriting.errors import RewritingError
-from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -69,7 +66,9 @@ async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) ->
             async for one in answers:
                 await _send(stream, one)
         await _send(stream, {"done": True})
-    except (NoAnswer, IdentityError, RewritingError, XmlMatchError, KeyError, ValueError) as exc:
+    except trio.BrokenResourceError:
+        raise
+    except Exception as exc:  # whatever a command asks, the daemon goes on
         await _send(stream, {"failed": " ".join(str(exc).split())})
 
 

@@ -154,15 +154,16 @@ class Links:
             for address in addresses:
                 if await self._dial_at(site, address):
                     return
-            self._listener.lost(site)
         finally:
             self._dialling.discard(site)
+        if site not in self._wires:  # it may have dialled us meanwhile
+            self._listener.lost(site)
 
     async def _dial_at(self, site: str, address: Address) -> bool:
         try:
             with trio.fail_after(_HANDSHAKE_S):
                 plain = await trio.open_tcp_stream(address.host, address.port)
-        except (OSError, trio.TooSlowError):
+        except (OSError, UnicodeError, ValueError, trio.TooSlowError):
             return False
         return await self._run(plain, dialled=site)
 

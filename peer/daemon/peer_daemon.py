@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import trio
 
-from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted
+from overlay.identity import Address, Credential, Role, decode_list_untrusted
 from overlay.wire.frames import Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
@@ -87,6 +87,7 @@ class PeerDaemon:
         self._alone = OneWriter()
         self._news: dict[str, trio.Event] = {}
         self._columns: dict[str, bytes] = {}
+        self._ended: set[str] = set()
         self._nursery: trio.Nursery | None = None
         self.connected = trio.Event()
 
@@ -230,7 +231,7 @@ class PeerDaemon:
             member.require(Role.SOURCE)
             found = self._told_by_source(question.what, msgspec.msgpack.decode(question.body))
             self.links.send(member.site, answer(question, found))
-        except (IdentityError, MalformedConfiguration, msgspec.MsgspecError, KeyError, TypeError) as exc:
+        except Exception as exc:  # whatever another machine says, this one goes on
             _LOG.warning("refused", extra={"site": member.site, "what": question.what, "reason": str(exc)})
             self.links.send(member.site, refuse(question, str(exc)))
 
@@ -275,7 +276,10 @@ class PeerDaemon:
         if found.site != self.site:
             raise MalformedConfiguration(f"it is for {found.site}")
         if found.subscription not in self.host.subscriptions:
-            if self.store_file.hosted(found.subscription) is None:
+            known = self.store_file.hosted(found.subscription)
+            if found.subscription in self._ended or (known is not None and known.state is not State.LIVE):
+                return  # it was withdrawn, and this was said before
+            if known is None:
                 # One that this process did not ask for: the answer was lost, with the order of its columns.
                 columns = self._columns.get(found.subscription) or write_columns(Pattern.parse(found.pattern))
                 self._begin(found.subscription, found.pattern, columns, found.start, found.generation)
@@ -290,6 +294,7 @@ class PeerDaemon:
         self._committer.put(Begin(name, pattern, columns, start, generation))
 
     def _withdrawn(self, name: str, end: int) -> None:
+        self._ended.add(name)
         if name in self.host.subscriptions:
             self._committer.put(Drain(name, end))
             self.host.withdraw(name, trio.current_time())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import trio
 
+from overlay.wire.errors import FrameTooLarge
 from overlay.wire.frames import Answer, Ask
 
 if TYPE_CHECKING:
@@ -51,7 +52,11 @@ class Questions:
         number, waiting = self._next, _Waiting(site)
         self._waiting[number] = waiting
         try:
-            if not self.send(site, Ask(number, what, msgspec.msgpack.encode(body))):
+            try:
+                sent = self.send(site, Ask(number, what, msgspec.msgpack.encode(body)))
+            except FrameTooLarge as exc:
+                raise NoAnswer(str(exc)) from None
+            if not sent:
                 raise Unreachable(f"{site} is not connected")
             with trio.move_on_after(patience_s):
                 await waiting.event.wait()
@@ -61,7 +66,10 @@ class Questions:
             raise Unreachable(f"{site} did not answer within {patience_s:.0f} s")
         if waiting.is_lost:
             raise Unreachable(f"the connection to {site} broke")
-        found = msgspec.msgpack.decode(waiting.answer.body)
+        try:
+            found = msgspec.msgpack.decode(waiting.answer.body)
+        except (msgspec.MsgspecError, RecursionError) as exc:
+            raise NoAnswer(f"the answer of {site} cannot be read: {exc}") from None
         if not waiting.answer.ok:
             raise NoAnswer(str(found))
         return found

@@ -52,6 +52,11 @@ class History:
         self.frontier = upto
         self._forget()
 
+    @property
+    def recent_bytes(self) -> int:
+        """How much is in memory."""
+        return self._size
+
     def stored_upto(self, number: int) -> None:
         """Everything up to a document is in the store."""
         self.safe = max(self.safe, number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from overlay.feeds.items import Item, Kind
 from overlay.wire.errors import MalformedFrame
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from peer.hosting.attempt import Attempt
     from peer.hosting.configuration import Configuration
     from peer.hosting.history import Stretch
+
+
+_MOST_DRAINING: Final = 16 << 20
+"""How much a subscription that was withdrawn keeps in memory for those it still feeds."""
 
 
 class Port(Protocol):
@@ -150,9 +154,7 @@ class Host:
             return
         hosted.committed = max(hosted.committed, upto)
         hosted.outlet.history.stored_upto(hosted.committed)
-        while hosted.unsafe and hosted.unsafe[0][0] <= hosted.committed:
-            _, attempt, sizes = hosted.unsafe.popleft()
-            hosted.feeding.used(attempt, sizes, hosted.committed)
+        self._grant(hosted, hosted.committed)
 
     def trimmed(self, name: str, lowest: int) -> None:
         """The store has dropped a subscription's results up to a document."""
@@ -246,10 +248,11 @@ class Host:
             self.send(site, Ended(asked.feed, "lost", "another generation of the log"))
         else:
             hosted.outlet.level = hosted.feeding.level
-            self._served[site, asked.feed] = hosted.name
             self._wake(hosted.name)
             for frame in hosted.outlet.open(site, asked):
                 self.send(site, frame)
+            if (site, asked.feed) in hosted.outlet.feeds:
+                self._served[site, asked.feed] = hosted.name
 
     def _advance(self, hosted: Hosted, now: float) -> bool:
         """Compute what the inputs of a subscription have made possible."""
@@ -267,10 +270,22 @@ class Host:
         if hosted.feeding.current is not None:
             hosted.unsafe.append((ready.upto, hosted.feeding.current, ready.used))
         if hosted.is_draining:
-            self.committed(hosted.name, ready.upto)
+            self._pass_on(hosted, ready.upto)
         else:
             self._port.store(hosted.name, items, ready.upto)
         return True
+
+    def _pass_on(self, hosted: Hosted, upto: int) -> None:
+        """Grant more for what is fed on but not stored; who is too far behind for memory must look elsewhere."""
+        self._grant(hosted, upto)
+        if hosted.outlet.history.recent_bytes > _MOST_DRAINING:
+            for site, frame in hosted.outlet.end("gone"):
+                self.send(site, frame)
+
+    def _grant(self, hosted: Hosted, upto: int) -> None:
+        while hosted.unsafe and hosted.unsafe[0][0] <= upto:
+            _, attempt, sizes = hosted.unsafe.popleft()
+            hosted.feeding.used(attempt, sizes, upto)
 
     def _joined(self, hosted: Hosted, ready: Ready) -> list[Item]:
         attempt = hosted.feeding.current

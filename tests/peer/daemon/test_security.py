@@ -213,3 +213,64 @@ async def test_a_revoked_peer_is_cut_off_everywhere(tmp_path):
         assert one.links.revocations.number == network.source.links.revocations.number == 1
         await trio.sleep(1)
         assert network.source.links.sites == ["p1"]
+
+
+GOOD = {
+    "subscription": "x", "pattern": "//a{val}", "columns": msgspec.msgpack.encode([(0, "val")]), "start": "now",
+    "limit": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("subscribe", GOOD | {"limit": "x"}),
+        ("subscribe", GOOD | {"limit": -3}),
+        ("subscribe", GOOD | {"limit": 2**63}),
+        ("subscribe", GOOD | {"start": "tomorrow"}),
+        ("subscribe", GOOD | {"start": -1}),
+        ("subscribe", GOOD | {"subscription": ""}),
+        ("subscribe", GOOD | {"pattern": "//a["}),
+        ("subscribe", GOOD | {"pattern": "//a[b='1'][b='2'][.='1'][.='2']"}),
+        ("subscribe", GOOD | {"columns": b"\xc1"}),
+        ("subscribe", GOOD | {"columns": msgspec.msgpack.encode([(7, "val")])}),
+        ("subscribe", []),
+        ("greet", {"addresses": ["nonsense"], "capacity": None}),
+        ("greet", {"addresses": [], "capacity": 2**63}),
+        ("publish", {"name": 5, "key": "k", "body": b"<a/>"}),
+        ("unsubscribe", {"subscription": None}),
+        ("anything", None),
+    ],
+)
+async def test_a_request_that_makes_no_sense_is_refused_and_the_source_goes_on(tmp_path, what, body):
+    async with live_network(tmp_path) as network:
+        one = await network.start_peer("p1", ("subscriber", "publisher"))
+        await one.connected.wait()
+        before = network.source.status()["last"]
+        with pytest.raises(NoAnswer):
+            await one.questions.ask("source", what, body)
+        assert network.source.status()["last"] == before
+        await network.stop("source")
+        await network.start_source()
+        assert (await network.source.publish("source", "d", "k", b"<a/>"))["number"] == before + 1
+
+
+async def test_an_answer_that_cannot_be_read_harms_nobody(tmp_path):
+    async with live_network(tmp_path) as network:
+        one = await network.start_peer("p1")
+        await one.connected.wait()
+        one._told_by_source = lambda what, body: object()
+        with pytest.raises(NoAnswer):
+            await network.source.questions.ask("p1", "configure", [])
+        assert network.source.links.sites == ["p1"]
+
+
+async def test_what_is_too_large_to_be_sent_is_refused_where_it_is_asked(tmp_path):
+    async with live_network(tmp_path) as network:
+        one = await network.start_peer("p1", ("publisher",))
+        await one.connected.wait()
+        body = b"<a>" + b"x" * 400_000 + b"</a>"
+        assert (await one.publish("large", "k", body))["number"] == 1
+        with pytest.raises(NoAnswer, match="bytes to be sent at once"):
+            await one.publish("too large", "k2", bytes(17 << 20))
+        assert one.links.sites == ["source"]
