@@ -297,7 +297,7 @@ class PeerDaemon:
         self._ended.add(name)
         if name in self.host.subscriptions:
             self._committer.put(Drain(name, end))
-            self.host.withdraw(name, trio.current_time())
+            self.host.withdraw(name, trio.current_time(), end)
 
     def _resume(self) -> None:
         """Go on with what was hosted before."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from peer.hosting.history import Stretch
 
 
+_DRAINING_S: Final = 60.0
+"""How long a subscription that was withdrawn feeds on; whoever has not moved by then falls back by itself."""
 _MOST_DRAINING: Final = 16 << 20
 """How much a subscription that was withdrawn keeps in memory for those it still feeds."""
 
@@ -61,6 +63,9 @@ class Hosted:
     outlet: Outlet
     committed: int
     is_draining: bool = False
+    end: int = 0
+    """Of one that is withdrawn: the last document that it is owed."""
+    drained_by: float = 0.0
     unsafe: deque[tuple[int, Attempt, list[int]]] = field(default_factory=deque)
     """What was taken out and is not on disk yet: up to which document, and how much of each input."""
 
@@ -120,10 +125,10 @@ class Host:
         self._run(now)
         return True
 
-    def withdraw(self, name: str, now: float) -> None:
-        """Let a subscription go: at once if it feeds nobody, else when those it feeds have moved."""
+    def withdraw(self, name: str, now: float, end: int = 0) -> None:
+        """Let a subscription go: when it has what it is owed, and those it feeds have moved."""
         hosted = self.subscriptions[name]
-        hosted.is_draining = True
+        hosted.is_draining, hosted.end, hosted.drained_by = True, end, now + _DRAINING_S
         self._finish_draining(now)
 
     def handle(self, site: str, frame: FromReceiver | FromSender, now: float) -> None:
@@ -269,7 +274,7 @@ class Host:
         hosted.outlet.history.add(items, ready.upto)
         if hosted.feeding.current is not None:
             hosted.unsafe.append((ready.upto, hosted.feeding.current, ready.used))
-        if hosted.is_draining:
+        if hosted.is_draining and before >= hosted.end:
             self._pass_on(hosted, ready.upto)
         else:
             self._port.store(hosted.name, items, ready.upto)
@@ -300,6 +305,11 @@ class Host:
 
     def _finish_draining(self, now: float) -> None:
         for name, hosted in list(self.subscriptions.items()):
-            if hosted.is_draining and not hosted.outlet.feeds:
+            if not hosted.is_draining or hosted.committed < hosted.end:
+                continue
+            if now >= hosted.drained_by:
+                for site, frame in hosted.outlet.end("moved"):
+                    self.send(site, frame)
+            if not hosted.outlet.feeds:
                 hosted.feeding.end()
                 del self.subscriptions[name]

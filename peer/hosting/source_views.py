@@ -7,7 +7,7 @@ documents from the log, pattern by pattern. Nothing is stored: the log is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from overlay.feeds.items import Item, Kind
 from overlay.wire.frames import Cancel, Credit, Ended
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from overlay.wire.frames import FromReceiver, FromSender, Open
     from rewriting.execution import Link
+
+
+_READ_AT_ONCE: Final = 1 << 20
+"""How much of the log one feed that is behind reads before others have their turn: it may find nothing in it."""
 
 
 class Body(NamedTuple):
@@ -192,10 +196,11 @@ class SourceViews:
         """Match one pattern against documents of the log."""
         alone, link = Matcher([pattern]), whole_link(pattern)
         items: list[Item] = []
-        size = 0
-        while after < upto and size < most_bytes:
+        size = read = 0
+        while after < upto and size < most_bytes and read < _READ_AT_ONCE:
             bodies = self._log.bodies(after, upto, most_bytes)
             for body in bodies:
+                read += 0 if isinstance(body, Lost) else len(body.data)
                 item = _lost(body) if isinstance(body, Lost) else _matched_alone(alone, link, body)
                 if item is not None:
                     items.append(item)

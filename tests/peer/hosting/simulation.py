@@ -104,10 +104,10 @@ class Machine:
             if self.host is not None:
                 self.host.trimmed(name, self.lowest[name])
 
-    def withdraw(self, subscription):
+    def withdraw(self, subscription, end):
         del self.installed[subscription]
         if self.host is not None:
-            self.host.withdraw(subscription, self.network.now)
+            self.host.withdraw(subscription, self.network.now, end)
 
     def send(self, site, frame):
         return self.network.send(self.name, site, frame)

@@ -179,8 +179,10 @@ def test_subscriptions_come_late_and_go_early(seed):
                 network.machines[late.sites[i]].install(late.configuration(i, start=starts[i]))
         if n == 20:
             for i in range(0, 10, 2):
-                network.machines[work.sites[i]].withdraw(work.names[i])
+                network.machines[work.sites[i]].withdraw(work.names[i], network.source.log.last)
         network.run(rng.random() * 0.3)
-    settle(network)
+    settle(network, 120)
     assert [late.wrong(network, i, start=starts[i]) for i in range(10)] == [""] * 10
     assert [work.wrong(network, i) for i in range(1, 10, 2)] == [""] * 5
+    assert [work.wrong(network, i, upto=21) for i in range(0, 10, 2)] == [""] * 5
+    assert not any(work.names[i] in network.machines[work.sites[i]].host.subscriptions for i in range(0, 10, 2))

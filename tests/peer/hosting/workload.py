@@ -60,14 +60,14 @@ class Workload:
     def install(self, network, i):
         network.machines[self.sites[i]].install(self.configuration(i))
 
-    def wrong(self, network, i, start=0):
-        """Say what is wrong with what arrived for a subscription; empty if nothing is."""
+    def wrong(self, network, i, start=0, upto=None):
+        """Say what is wrong with what arrived for a subscription, up to a document; empty if nothing is."""
         found, frontier = network.results(self.sites[i], self.names[i])
         log = network.source.log
-        if frontier != log.last:
+        if frontier < (log.last if upto is None else upto):
             return f"{self.names[i]} knows {frontier} of {log.last}"
         start = max(start, network.machines[self.sites[i]].lowest.get(self.names[i], 0))
-        for number, body in enumerate(log.entries[start:], start + 1):
+        for number, body in enumerate(log.entries[start:upto], start + 1):
             rows = [] if body is None else list(match(self.patterns[i], Document.parse(body)).rows())
             got = found.get(number, b"")
             if not isinstance(got, bytes):
