@@ -141,7 +141,3 @@ class Connection:
     def excuse(self, seconds: float) -> None:
         """Leave time out of account in which this side itself did not run: it cannot have heard anything then."""
         self._heard += seconds
-
-    def next_tick(self) -> float:
-        """When ``tick`` has something to do next."""
-        return min(self._heard + self.patience.dead_s, self._said + self.patience.alive_s)

@@ -52,10 +52,6 @@ class Outbox:
         else:
             waiting.append(frame)
 
-    def drop(self, feed: int) -> None:
-        """Forget what waits for a feed that its receiver has ended."""
-        self._feeds.pop(feed, None)
-
     def take(self, most: int) -> bytes:
         """Take frames out, about as many bytes as asked for, at least one frame if any waits."""
         out, size = [], 0

@@ -20,8 +20,6 @@ from overlay.identity import IdentityError, RevocationList
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import (
-    Answer,
-    Ask,
     Batch,
     Bye,
     Ended,
@@ -268,6 +266,8 @@ class Links:
     def _kept(self, wire: _Wire) -> bool:
         """Say whether a new connection is kept beside or instead of the one there is."""
         site = wire.member.site
+        if self.revocations.is_revoked(wire.member):
+            return False  # since the handshake
         old = self._wires.get(site)
         if old is not None:
             ours, theirs = wire.connection.theirs, old.connection.theirs
@@ -286,6 +286,3 @@ class Links:
         if self._wires.get(wire.member.site) is wire:
             del self._wires[wire.member.site]
             self._listener.lost(wire.member.site)
-
-
-__all__ = ["Answer", "Ask", "Links", "Listener"]

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import trio
 
-from overlay.identity import Address, Credential, Role, decode_list_untrusted
-from overlay.wire.frames import Answer, Ask, Open
+from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted
+from overlay.wire.frames import Alive, Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.entries import entry_of, item_of, told_of
@@ -88,6 +88,7 @@ class PeerDaemon:
         self._news: dict[str, trio.Event] = {}
         self._columns: dict[str, bytes] = {}
         self._ended: set[str] = set()
+        self._is_learning = False
         self._nursery: trio.Nursery | None = None
         self.connected = trio.Event()
 
@@ -223,6 +224,8 @@ class PeerDaemon:
                 self._asked(member, frame)
             case Answer():
                 self.questions.answered(member.site, frame)
+            case Alive() if frame.revocation > self.links.revocations.number and self._nursery is not None:
+                self._nursery.start_soon(self._learn_revocations)
             case _ if hasattr(frame, "feed"):
                 self.host.handle(member.site, frame, trio.current_time())  # type: ignore[arg-type]  # a feed's
 
@@ -260,14 +263,27 @@ class PeerDaemon:
             found = await self.questions.ask(
                 SOURCE, "greet", {"addresses": [str(one) for one in own], "capacity": self.settings.capacity}
             )
-        except NoAnswer as exc:
+            self.generation = found["generation"]
+            self._told_by_source("revocations", found["revocations"])
+            for signed in found["configurations"]:
+                self._configure(signed)
+        except (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError) as exc:
             _LOG.warning("source", extra={"reason": str(exc)})
+            self.links.hang_up(SOURCE, "its answer makes no sense")
             return
-        self.generation = found["generation"]
-        self._told_by_source("revocations", found["revocations"])
-        for signed in found["configurations"]:
-            self._configure(signed)
         self.connected.set()
+
+    async def _learn_revocations(self) -> None:
+        """Somebody knows a newer list of the revoked: ask the source for it."""
+        if self._is_learning:
+            return
+        self._is_learning = True
+        try:
+            self._told_by_source("revocations", await self.questions.ask(SOURCE, "revocations", None))
+        except (NoAnswer, IdentityError) as exc:
+            _LOG.warning("revocations", extra={"reason": str(exc)})
+        finally:
+            self._is_learning = False
 
     # Configurations.
 

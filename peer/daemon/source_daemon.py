@@ -251,6 +251,8 @@ class SourceDaemon:
             case "address":
                 site = self._sites.get(requests.read(body, requests.Where).site)
                 return [] if site is None else list(site.addresses)
+            case "revocations":
+                return self.links.revocations.encoded
             case "publish":
                 member.require(Role.PUBLISHER)
                 asked = requests.read(body, requests.Publish)

@@ -298,7 +298,7 @@ class Host:
             return []
         items = list(ready.troubles)
         for number, name, inputs in ready.documents:
-            data = attempt.joining.join(inputs)
+            data = attempt.joining.join(inputs, own=attempt.sites == (self.site,))
             if data:
                 items.append(Item(number, Kind.RESULTS, data, name=name))
         return sorted(items, key=lambda item: item.number)

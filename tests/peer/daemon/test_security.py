@@ -215,6 +215,17 @@ async def test_a_revoked_peer_is_cut_off_everywhere(tmp_path):
         assert network.source.links.sites == ["p1"]
 
 
+async def test_the_number_of_the_list_rides_in_keep_alives(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, _ = await two_peers(network)
+        network.source._tell = lambda site, what, body: None
+        await network.source.revoke("p2")
+        with trio.fail_after(10):
+            while one.links.revocations.number < 1:
+                await trio.sleep(0.05)
+        assert one.links.revocations.sites["p2"].number == 1
+
+
 GOOD = {
     "subscription": "x", "pattern": "//a{val}", "columns": msgspec.msgpack.encode([(0, "val")]), "start": "now",
     "limit": 1,
