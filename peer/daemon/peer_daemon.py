@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from overlay.feeds.items import Item
     from overlay.identity import Member
     from overlay.wire.frames import Frame
-    from peer.storage.result_values import Change
+    from peer.hosting.configuration import Configuration
+    from peer.storage.result_values import Change, Hosted
 
 _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
@@ -291,16 +292,19 @@ class PeerDaemon:
         found = self.permits.open(signed)
         if found.site != self.site:
             raise MalformedConfiguration(f"it is for {found.site}")
-        if found.subscription not in self.host.subscriptions:
-            known = self.store_file.hosted(found.subscription)
-            if found.subscription in self._ended or (known is not None and known.state is not State.LIVE):
-                return  # it was withdrawn, and this was said before
-            if known is None:
-                # One that this process did not ask for: the answer was lost, with the order of its columns.
-                columns = self._columns.get(found.subscription) or write_columns(Pattern.parse(found.pattern))
-                self._begin(found.subscription, found.pattern, columns, found.start, found.generation)
+        name, is_here = found.subscription, found.subscription in self.host.subscriptions
+        known = None if is_here else self.store_file.hosted(name)
+        if name in self._ended or (known is not None and known.state is not State.LIVE):
+            return  # it was withdrawn, and this was said before
+        if known is None and not is_here:
+            # If this process did not ask for it, the answer was lost, with the order of its columns.
+            columns = self._columns.get(name) or write_columns(Pattern.parse(found.pattern))
+            self._begin(name, found.pattern, columns, found.start, found.generation)
         self._committer.put(self._installed(signed))
-        self.host.install(found, signed, trio.current_time())
+        if known is None:
+            self.host.install(found, signed, trio.current_time())
+        else:
+            self._host_again(found, signed, known)
 
     def _installed(self, signed: bytes) -> Install:
         found = self.permits.open(signed)
@@ -319,11 +323,17 @@ class PeerDaemon:
         """Go on with what was hosted before."""
         for known in self.store_file.subscriptions():
             if known.state is State.LIVE and known.configuration is not None:
-                found = self.permits.open(known.configuration)
-                self.host.install(
-                    found, known.configuration, trio.current_time(), frontier=known.frontier.upto,
-                    lowest=known.lowest,
-                )  # fmt: skip
+                try:
+                    found = self.permits.open(known.configuration)
+                except (IdentityError, MalformedConfiguration) as exc:
+                    # Its signer's certificate may have ended while this machine was off: the source says it anew.
+                    _LOG.warning("not resumed", extra={"subscription": known.id, "reason": str(exc)})
+                    continue
+                self._host_again(found, known.configuration, known)
+
+    def _host_again(self, found: Configuration, signed: bytes, known: Hosted) -> None:
+        """Go on with a subscription from what is stored of it."""
+        self.host.install(found, signed, trio.current_time(), frontier=known.frontier.upto, lowest=known.lowest)
 
     # What the host asks for.
 

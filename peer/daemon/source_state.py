@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from overlay.identity import Invitations, RevocationList, first_list, read_own_list
+from overlay.identity import IdentityError, Invitations, RevocationList, first_list, read_own_list
+from peer.hosting.configuration import MalformedConfiguration
 from peer.steering.entries import Entry, SiteEntry
 from peer.steering.steering import Steering
 from peer.storage.log_values import Missing
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from peer.daemon.permits import Permits
     from peer.hosting.configuration import Configuration
     from peer.storage.source_log import SourceLog
+
+
+_LOG: Final = logging.getLogger("distributary.source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def restored_steering(
         feeds,
         sites=[SiteEntry(site.name, site.capacity) for site in log.sites()],
         entries=[Entry(one.id, one.pattern, one.site, one.limit, one.start) for one in log.subscriptions()],
-        configurations=[permits.open(one.body) for one in log.configurations()],
+        configurations=_opened(log, permits),
         generation=log.generation,
         epoch=int(log.get_state("epoch") or b"0"),
     )
@@ -73,3 +78,14 @@ def snapshot_of(steering: Steering, log: SourceLog, feeds: int | None, documents
         "subscriptions": [[e.subscription, e.pattern, e.site, e.limit] for e in steering.entries()],
         "documents": sample,
     }
+
+
+def _opened(log: SourceLog, permits: Permits) -> list[Configuration]:
+    """Open the configurations that were kept; one whose signer's certificate has ended is made anew."""
+    found = []
+    for one in log.configurations():
+        try:
+            found.append(permits.open(one.body))
+        except (IdentityError, MalformedConfiguration) as exc:
+            _LOG.warning("not kept", extra={"subscription": one.subscription, "reason": str(exc)})
+    return found
