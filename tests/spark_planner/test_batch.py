@@ -135,8 +135,12 @@ def watch():
         context = SparkContext._active_spark_context
         if context is None or getattr(context, "_jsc", None) is None:
             continue  # not there yet, or only half
-        stages = context.statusTracker().getActiveStageIds()
-        infos = [context.statusTracker().getStageInfo(stage) for stage in stages]
+        try:
+            stages = context.statusTracker().getActiveStageIds()
+            infos = [context.statusTracker().getStageInfo(stage) for stage in stages]
+        except Exception as exc:  # it is being made, or has just been stopped
+            print(repr(exc), file=sys.stderr)
+            continue
         if any(info is not None and info.numActiveTasks > 0 for info in infos):
             for pid in executors()[:1]:
                 os.kill(pid, signal.SIGKILL)
