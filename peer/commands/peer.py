@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.errors import CommandError
 from peer.home import add_home, home_of
 from peer.output import emit
 
@@ -36,16 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import trio
-
-    from overlay.identity import IdentityError
     from peer.daemon.controls import peer_controls
     from peer.daemon.peer_daemon import PeerDaemon, PeerSettings
-    from peer.daemon.running import log_to_stderr, run_daemon
-    from peer.storage.errors import StorageError
-
-    log_to_stderr(arguments.log)
-    home = home_of(arguments)
+    from peer.daemon.running import start
 
     def ready(daemon: Any) -> None:
         if arguments.json:
@@ -53,9 +45,6 @@ def _run(arguments: argparse.Namespace) -> int:
         else:
             print(f"{daemon.site} listens on {arguments.host}:{daemon.port}.", flush=True)
 
-    try:
-        daemon = PeerDaemon(home, PeerSettings(arguments.host, arguments.port, capacity=arguments.capacity))
-    except (IdentityError, StorageError) as exc:
-        raise CommandError(str(exc)) from None
-    trio.run(run_daemon, home, daemon.opened(), peer_controls, ready)
+    settings = PeerSettings(arguments.host, arguments.port, capacity=arguments.capacity)
+    start(home_of(arguments), arguments.log, lambda home: PeerDaemon(home, settings), peer_controls, ready)
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.errors import CommandError
 from peer.home import add_home, home_of
 from peer.output import emit
 
@@ -34,30 +33,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import trio
-
-    from overlay.identity import IdentityError
     from peer.daemon.controls import source_controls
-    from peer.daemon.running import log_to_stderr, run_daemon
+    from peer.daemon.running import start
     from peer.daemon.source_daemon import SourceDaemon
     from peer.daemon.source_state import SourceSettings
-    from peer.storage.errors import StorageError
-
-    log_to_stderr(arguments.log)
-    home = home_of(arguments)
 
     def ready(daemon: Any) -> None:
         if arguments.json:
             emit({"ready": True, "port": daemon.port, "enrolment_port": daemon.enrolment_port})
         else:
-            print(
-                f"The source listens on {arguments.host}:{daemon.port}; machines join on {daemon.enrolment_port}."
-            )
+            where = f"{arguments.host}:{daemon.port}"
+            print(f"The source listens on {where}; machines join on port {daemon.enrolment_port}.", flush=True)
 
     settings = SourceSettings(arguments.host, arguments.port, arguments.enrolment_port, arguments.feeds)
-    try:
-        daemon = SourceDaemon(home, settings)
-    except (IdentityError, StorageError) as exc:
-        raise CommandError(str(exc)) from None
-    trio.run(run_daemon, home, daemon.opened(), source_controls, ready)
+    start(home_of(arguments), arguments.log, lambda home: SourceDaemon(home, settings), source_controls, ready)
     return 0

@@ -27,6 +27,7 @@ from peer.daemon.links import Links
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
+from peer.daemon.standing import standing_of
 from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
@@ -181,23 +182,9 @@ class PeerDaemon:
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
-            "subscriptions": [self._standing(name) for name in sorted(self.host.subscriptions)],
-        }
-
-    def _standing(self, name: str) -> dict[str, Any]:
-        hosted = self.host.subscriptions[name]
-        current = hosted.feeding.current
-        inputs = [] if current is None else [one.subscription for one in current.inputs] or [SOURCE]
-        return {
-            "subscription": name,
-            "pattern": hosted.configuration.pattern,
-            "fed_by": inputs,
-            "is_live": current is not None and current.is_live,
-            "level": hosted.feeding.level,
-            "frontier": hosted.frontier,
-            "committed": hosted.committed,
-            "feeds": len(hosted.outlet.feeds),
-            "failovers": hosted.feeding.failovers,
+            "subscriptions": [
+                standing_of(self.host.subscriptions[name], SOURCE) for name in sorted(self.host.subscriptions)
+            ],
         }
 
     # What the links tell.

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from overlay.identity import IdentityError
 from peer.daemon.control import serve_control
+from peer.errors import CommandError
+from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +41,22 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def start(
+    home: Path,
+    level: str,
+    make: Callable[[Path], Any],
+    controls: Callable[[Any], dict[str, Handler]],
+    ready: Callable[[Any], None],
+) -> None:
+    """Make a daemon and run it until it is told to stop; ``CommandError`` if it cannot be made."""
+    log_to_stderr(level)
+    try:
+        daemon = make(home)
+    except (IdentityError, StorageError) as exc:
+        raise CommandError(str(exc)) from None
+    trio.run(run_daemon, home, daemon.opened(), controls, ready)
 
 
 async def run_daemon(

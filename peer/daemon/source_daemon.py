@@ -10,10 +10,9 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import trio
 
 from overlay.dht import Version as DhtVersion
@@ -22,10 +21,10 @@ from overlay.identity import (
     Authority,
     Credential,
     Role,
-    invite,
 )
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon import requests
+from peer.daemon.admissions import Admissions
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
@@ -37,7 +36,6 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.source_state import (
     SourceSettings,
-    known_invitations,
     known_revocations,
     restored_steering,
     snapshot_of,
@@ -89,7 +87,7 @@ class SourceDaemon:
         self.links = Links(self.credential, self, self._find)
         self.questions = Questions(self.links.send)
         self.views = SourceViews(self.site, self._view, self)
-        self.invitations = known_invitations(self.log)
+        self._admissions = Admissions(self.log, self.authority, self._alone)
         self.links.revocations = known_revocations(self.log, self.credential, self.authority)
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self.steering, self._unsent = restored_steering(self.log, self.permits, SOURCE, settings.feeds)
@@ -146,22 +144,18 @@ class SourceDaemon:
 
     def invite(self, site: str, roles: Sequence[str], hours: float) -> dict[str, Any]:
         """Invite a machine; return the token."""
-        if site in self._sites or site == self.site:
+        is_revoked = site in self.links.revocations.sites
+        if site == self.site or (site in self._sites and not is_revoked):
             raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
-        token = invite(
-            self.invitations, site, [Role(role) for role in roles], datetime.now(UTC),
-            ttl=timedelta(hours=hours), root=self.credential.root,
-            addresses=(Address(self.settings.host, self.enrolment_port),), since=self.links.revocations.number,
-        )  # fmt: skip
-        self._keep_invitations()
+        address = Address(self.settings.host, self.enrolment_port)
+        token = self._admissions.invite(site, roles, hours, address, self.links.revocations.number)
         return {"site": site, "token": token}
 
     async def revoke(self, site: str) -> dict[str, Any]:
         """Cut a machine off, everywhere."""
         if site == self.site:
             raise NoAnswer("the source cannot be revoked")
-        self.invitations.withdraw(site)
-        self._keep_invitations()
+        self._admissions.withdraw(site)
         dht_key = self.credential.settings.dht_keys.current.number
         found = self.links.revocations.extended(
             self.authority.intermediate, datetime.now(UTC), dht_key=dht_key, sites=[site]
@@ -392,12 +386,7 @@ class SourceDaemon:
         return ()  # machines dial the source
 
     async def _admit(self, enroller: Enroller, application: Application) -> bytes:
-        now = datetime.now(UTC)
-        admission = self.invitations.redeem(application.secret, application.public_key, now)
-        self._keep_invitations()
-        chain = self.authority.issue(
-            application.public_key, admission.site, admission.roles, now, since=admission.since
-        )
+        chain = self._admissions.admit(application)
         return enroller.admit(chain, self.credential.settings, max(self.links.revocations.number, 0))
 
     def _keep_address(self) -> None:
@@ -408,6 +397,3 @@ class SourceDaemon:
             self.credential = self.credential.with_settings(
                 type(settings)(settings.network, own, settings.dht_keys)
             )
-
-    def _keep_invitations(self) -> None:
-        self._alone(self.log.put_state, "invitations", msgspec.json.encode(self.invitations.export()))

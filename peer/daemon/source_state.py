@@ -1,4 +1,4 @@
-"""What the source remembers besides its log: invitations, the revoked, and who is fed by whom."""
+"""What the source remembers besides its log: the revoked, and who is fed by whom."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from overlay.identity import IdentityError, Invitations, RevocationList, first_list, read_own_list
+from overlay.identity import IdentityError, RevocationList, first_list, read_own_list
 from peer.hosting.configuration import MalformedConfiguration
 from peer.steering.entries import Entry, SiteEntry
 from peer.steering.steering import Steering
@@ -32,12 +30,6 @@ class SourceSettings:
     port: int = 0
     enrolment_port: int = 0
     feeds: int | None = None
-
-
-def known_invitations(log: SourceLog) -> Invitations:
-    """Read the invitations that are open."""
-    kept = log.get_state("invitations")
-    return Invitations() if kept is None else Invitations.restored(msgspec.json.decode(kept))
 
 
 def known_revocations(log: SourceLog, credential: Credential, authority: Authority) -> RevocationList:

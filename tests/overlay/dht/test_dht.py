@@ -138,6 +138,7 @@ async def test_refreshing_brings_replicas_back():
         for dht in nodes.nearest("site", "a", 3):
             await nodes.kill(dht)
         await until(lambda: all(holds(dht, record) for dht in nodes.nearest("site", "a", 4)), timeout_s=10)
+        assert await nodes.alive[-1].get("site", "a") == record
 
 
 async def test_own_records_are_put_again_and_renewed():

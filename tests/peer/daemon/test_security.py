@@ -49,6 +49,15 @@ async def as_member(nursery, peer, addresses):
     return ear, links
 
 
+async def in_place_of(nursery, stopped, other):
+    """Connect to a peer with the identity of one that has stopped."""
+    ear, links = await as_member(nursery, stopped, {other.site: (Address("127.0.0.1", other.port),)})
+    links.dial(other.site)
+    with trio.fail_after(5):
+        await ear.is_up.wait()
+    return ear, links
+
+
 async def two_peers(network):
     one, two = await network.start_peer("p1"), await network.start_peer("p2")
     for peer in (one, two):
@@ -128,19 +137,24 @@ async def test_a_feed_that_no_configuration_names_is_refused(tmp_path):
         first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
         second = (await two.subscribe(Pattern.parse("//zebra{val}")))["subscription"]
         permit = two.store_file.hosted(second).configuration
-        own = two.credential
         await network.stop("p2")
-        ear, links = await as_member(
-            nursery, type("P2", (), {"credential": own}), {"p1": (Address("127.0.0.1", one.port),)}
-        )
-        links.dial("p1")
-        with trio.fail_after(5):
-            await ear.is_up.wait()
-        forged = encode(replace_site(decode_untrusted_permit(permit)))
+        ear, links = await in_place_of(nursery, two, one)
+        wished = encode(replace_site(decode_untrusted_permit(permit)))
+        forged = sign(two.credential.signer, "configuration", wished)
         tries = [
             Open(1, first, second, "//zebra{val}", b"", permit, 1, 0, 1 << 20),
             Open(2, first, second, "//a{cont}", b"", permit, 1, 0, 1 << 20),
-            Open(3, first, second, "//a{cont}", b"", sign(own.signer, "configuration", forged), 1, 0, 1 << 20),
+            Open(
+                3,
+                first,
+                second,
+                "//a{cont}",
+                b"",
+                sign(two.credential.signer, "configuration", forged),
+                1,
+                0,
+                1 << 20,
+            ),
             Open(4, first, second, "//a{cont}", b"", b"rubbish", 1, 0, 1 << 20),
             Open(5, first, "somebody", "//a{cont}", b"", permit, 1, 0, 1 << 20),
         ]
@@ -170,14 +184,8 @@ async def test_a_peer_cannot_tell_another_how_it_is_fed(tmp_path):
         one, two = await two_peers(network)
         name = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
         permit = one.store_file.hosted(name).configuration
-        own = two.credential
         await network.stop("p2")
-        ear, links = await as_member(
-            nursery, type("P2", (), {"credential": own}), {"p1": (Address("127.0.0.1", one.port),)}
-        )
-        links.dial("p1")
-        with trio.fail_after(5):
-            await ear.is_up.wait()
+        ear, links = await in_place_of(nursery, two, one)
         with pytest.raises(NoAnswer, match="source"):
             await ear.questions.ask("p1", "configure", [permit])
         with pytest.raises(NoAnswer, match="source"):
@@ -213,6 +221,9 @@ async def test_a_revoked_peer_is_cut_off_everywhere(tmp_path):
         assert one.links.revocations.number == network.source.links.revocations.number == 1
         await trio.sleep(1)
         assert network.source.links.sites == ["p1"]
+        with pytest.raises(NoAnswer, match="p1 is a member already"):
+            network.source.invite("p1", ["subscriber"], 1)
+        assert network.source.invite("p2", ["subscriber"], 1)["token"]
 
 
 async def test_the_number_of_the_list_rides_in_keep_alives(tmp_path):

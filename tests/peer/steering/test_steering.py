@@ -52,6 +52,7 @@ def test_old_and_new_configurations_mix_without_circles_when_equals_leave_and_re
         sequence.step()
         if number % 10 == 9:
             sequence.restart()
+    assert sequence.ever  # each step has checked all of them, old and new
 
 
 def test_nothing_is_issued_for_nothing():
