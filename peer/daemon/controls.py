@@ -74,7 +74,7 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
         return daemon.status()
 
     async def snapshot(asked: dict[str, Any]) -> Any:
-        found = daemon.snapshot(int(asked.get("documents", 40)))
+        found = daemon.catalog.snapshot(int(asked.get("documents", 40)))
         return found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
 
     async def adopt(asked: dict[str, Any]) -> Any:

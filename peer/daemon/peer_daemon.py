@@ -22,21 +22,21 @@ from overlay.identity import Address, Credential, IdentityError, Role, decode_li
 from overlay.wire.frames import Alive, Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
-from peer.daemon.entries import entry_of, item_of, told_of
+from peer.daemon.entries import entry_of, item_of
+from peer.daemon.hosted import HostedHere
 from peer.daemon.links import Links
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
+from peer.daemon.reading import Reading
 from peer.daemon.standing import standing_of
 from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
-from peer.hosting.rows import read_pattern, write_columns
-from peer.storage.log_values import Version
+from peer.hosting.rows import write_columns
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Begin, Drain, Frontier, Install, Results, State
+from peer.storage.result_values import Frontier, Results
 from peer.warm import warm_peer
-from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from overlay.feeds.items import Item
     from overlay.identity import Member
     from overlay.wire.frames import Frame
-    from peer.hosting.configuration import Configuration
-    from peer.storage.result_values import Change, Hosted
+    from peer.storage.result_values import Change
+    from xmlmatch import Pattern
 
 _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
@@ -87,9 +87,8 @@ class PeerDaemon:
         self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._alone = OneWriter()
-        self._news: dict[str, trio.Event] = {}
-        self._columns: dict[str, bytes] = {}
-        self._ended: set[str] = set()
+        self.reading = Reading(self.store_file)
+        self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self._is_learning = False
         self._nursery: trio.Nursery | None = None
         self.connected = trio.Event()
@@ -106,7 +105,7 @@ class PeerDaemon:
                     bootstrap=self.credential.settings.source,
                 ) as self.directory:  # fmt: skip
                     nursery.start_soon(self._committer.run)
-                    self._resume()
+                    self.hosted.resume()
                     nursery.start_soon(self.directory.announce, self._own_addresses())
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
@@ -120,15 +119,13 @@ class PeerDaemon:
     async def subscribe(self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None) -> Any:
         """Subscribe; return the subscription's name and the number of the document after which it begins."""
         name = f"s-{secrets.token_hex(8)}"
-        asked = {
+        asked: dict[str, Any] = {
             "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": start,
             "limit": limit,
         }  # fmt: skip
-        self._columns[name] = write_columns(pattern)  # a configuration may come before the answer
+        self.hosted.expect(name, asked["columns"])
         found = await self._ask_source("subscribe", asked)
-        self._begin(name, pattern.text, write_columns(pattern), found["start"], found["generation"])
-        self._configure(found["configuration"])
-        await self._committer.commit(self._installed(found["configuration"]))
+        await self.hosted.begin(name, pattern.text, found["start"], found["generation"], found["configuration"])
         return {"subscription": name, "start": found["start"], "first_document": found["start"] + 1}
 
     async def unsubscribe(self, name: str) -> Any:
@@ -150,27 +147,9 @@ class PeerDaemon:
                 last = exc
         raise last
 
-    async def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
+    def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
-        hosted = self.store_file.hosted(name)
-        if hosted is None:
-            raise NoAnswer(f"there is no subscription {name} here; 'distributary subscriptions' lists them")
-        pattern = read_pattern(hosted.pattern, hosted.columns)
-        after = max(after, hosted.start)
-        while True:
-            news = self._news.setdefault(name, trio.Event())
-            known = await trio.to_thread.run_sync(self.store_file.frontier, name)
-            upto = after if known is None else known.upto
-            while after < upto:
-                found = await trio.to_thread.run_sync(self.store_file.entries, name, after, upto, 1 << 20)
-                for entry in found:
-                    for told in told_of(pattern, entry):
-                        yield told
-                after = found[-1].number if found else upto
-            yield {"complete": upto}
-            if not follow:
-                return
-            await news.wait()
+        return self.reading.entries(name, after, follow=follow)
 
     def status(self) -> dict[str, Any]:
         """Say how everything stands."""
@@ -230,9 +209,9 @@ class PeerDaemon:
         match what:
             case "configure":
                 for signed in body:
-                    self._configure(signed)
+                    self.hosted.configure(signed)
             case "withdrawn":
-                self._withdrawn(body["subscription"], body["end"])
+                self.hosted.withdrawn(body["subscription"], body["end"])
             case "revocations":
                 found = decode_list_untrusted(body, self.credential.root, datetime.now(UTC))
                 known = self.links.revocations
@@ -254,7 +233,7 @@ class PeerDaemon:
             self.generation = found["generation"]
             self._told_by_source("revocations", found["revocations"])
             for signed in found["configurations"]:
-                self._configure(signed)
+                self.hosted.configure(signed)
         except (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError) as exc:
             _LOG.warning("source", extra={"reason": str(exc)})
             self.links.hang_up(SOURCE, "its answer makes no sense")
@@ -272,55 +251,6 @@ class PeerDaemon:
             _LOG.warning("revocations", extra={"reason": str(exc)})
         finally:
             self._is_learning = False
-
-    # Configurations.
-
-    def _configure(self, signed: bytes) -> None:
-        found = self.permits.open(signed)
-        if found.site != self.site:
-            raise MalformedConfiguration(f"it is for {found.site}")
-        name, is_here = found.subscription, found.subscription in self.host.subscriptions
-        known = None if is_here else self.store_file.hosted(name)
-        if name in self._ended or (known is not None and known.state is not State.LIVE):
-            return  # it was withdrawn, and this was said before
-        if known is None and not is_here:
-            # If this process did not ask for it, the answer was lost, with the order of its columns.
-            columns = self._columns.get(name) or write_columns(Pattern.parse(found.pattern))
-            self._begin(name, found.pattern, columns, found.start, found.generation)
-        self._committer.put(self._installed(signed))
-        if known is None:
-            self.host.install(found, signed, trio.current_time())
-        else:
-            self._host_again(found, signed, known)
-
-    def _installed(self, signed: bytes) -> Install:
-        found = self.permits.open(signed)
-        return Install(found.subscription, Version(*found.version), signed)
-
-    def _begin(self, name: str, pattern: str, columns: bytes, start: int, generation: int) -> None:
-        self._committer.put(Begin(name, pattern, columns, start, generation))
-
-    def _withdrawn(self, name: str, end: int) -> None:
-        self._ended.add(name)
-        if name in self.host.subscriptions:
-            self._committer.put(Drain(name, end))
-            self.host.withdraw(name, trio.current_time(), end)
-
-    def _resume(self) -> None:
-        """Go on with what was hosted before."""
-        for known in self.store_file.subscriptions():
-            if known.state is State.LIVE and known.configuration is not None:
-                try:
-                    found = self.permits.open(known.configuration)
-                except (IdentityError, MalformedConfiguration) as exc:
-                    # Its signer's certificate may have ended while this machine was off: the source says it anew.
-                    _LOG.warning("not resumed", extra={"subscription": known.id, "reason": str(exc)})
-                    continue
-                self._host_again(found, known.configuration, known)
-
-    def _host_again(self, found: Configuration, signed: bytes, known: Hosted) -> None:
-        """Go on with a subscription from what is stored of it."""
-        self.host.install(found, signed, trio.current_time(), frontier=known.frontier.upto, lowest=known.lowest)
 
     # What the host asks for.
 
@@ -353,9 +283,7 @@ class PeerDaemon:
     def _written(self, change: Change, _: bool) -> None:
         if isinstance(change, Results):
             self.host.committed(change.subscription, change.frontier.upto)
-            event = self._news.pop(change.subscription, None)
-            if event is not None:
-                event.set()
+            self.reading.tell(change.subscription)
 
     async def _beat(self) -> None:
         while True:

@@ -1,8 +1,7 @@
-"""The daemon of the source: the log, the catalog, what it feeds itself, and who is fed by whom.
+"""The daemon of the source: the log, the catalog, and what it feeds itself.
 
 Every entry of the log goes through one committer, so that numbers are given, made durable and told in the same
-order. A subscription is an entry; then the steering says how it is fed, the source signs that, keeps it, and
-tells the machine concerned, and those whose feeds have changed with it.
+order.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from overlay.identity import (
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon import requests
 from peer.daemon.admissions import Admissions
+from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
@@ -37,20 +37,12 @@ from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.source_state import (
     SourceSettings,
     known_revocations,
-    restored_steering,
-    snapshot_of,
 )
 from peer.hosting.source_views import SourceViews
-from peer.steering.proposal import Stale, read_proposal
 from peer.storage.log_values import (
     Appended,
     NewDocument,
-    NewSubscription,
     Refused,
-    SiteRecord,
-    Start,
-    Version,
-    Withdrawal,
 )
 from peer.storage.log_values import Configuration as Kept
 from peer.storage.source_log import SourceLog
@@ -59,12 +51,11 @@ from xmlmatch import Document
 from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from overlay.identity import Application, Enroller, Member
     from overlay.wire.frames import Frame
-    from peer.hosting.configuration import Configuration
     from peer.storage.log_values import NewEntry
 
 _LOG: Final = logging.getLogger("distributary.source")
@@ -90,17 +81,14 @@ class SourceDaemon:
         self._admissions = Admissions(self.log, self.authority, self._alone)
         self.links.revocations = known_revocations(self.log, self.credential, self.authority)
         self.permits = Permits(self.credential, lambda: self.links.revocations)
-        self.steering, self._unsent = restored_steering(self.log, self.permits, SOURCE, settings.feeds)
-        self.permits.epoch = self.steering.epoch
         self.port = self.enrolment_port = 0
-        self._signed = {one.subscription: one.body for one in self.log.configurations()}
-        self._sites = {site.name: site for site in self.log.sites()}
-        self._owners = {one.id: one.site for one in self.log.subscriptions()}
         self._committer: Committer[NewEntry, Appended | Refused] = Committer(
             lambda entries: self._alone(self.log.append, entries), self._appended
         )
+        self.catalog = Catalog(
+            self.log, self._alone, self.permits, self._committer, self, source=SOURCE, feeds=settings.feeds
+        )
         self._nursery: trio.Nursery | None = None
-        self._planning = trio.Lock()
         self.directory: Directory | None = None
 
     @asynccontextmanager
@@ -115,12 +103,13 @@ class SourceDaemon:
                     serve_enrolment, self.credential, host, self.settings.enrolment_port, self._admit
                 )
                 self._keep_address()
-                known = [Address.parse(text) for site in self._sites.values() for text in site.addresses[:1]]
+                known = [
+                    Address.parse(text) for site in self.catalog.sites.values() for text in site.addresses[:1]
+                ]
                 async with open_directory(
                     self.credential, lambda: self.links.revocations, host, self.port, bootstrap=known[-8:]
                 ) as self.directory:
-                    self._push(list(self.log.configurations()))
-                    self._install(self._unsent)
+                    self.catalog.begin()
                     nursery.start_soon(self._committer.run)
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
@@ -145,7 +134,7 @@ class SourceDaemon:
     def invite(self, site: str, roles: Sequence[str], hours: float) -> dict[str, Any]:
         """Invite a machine; return the token."""
         is_revoked = site in self.links.revocations.sites
-        if site == self.site or (site in self._sites and not is_revoked):
+        if site == self.site or (site in self.catalog.sites and not is_revoked):
             raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
         address = Address(self.settings.host, self.enrolment_port)
         token = self._admissions.invite(site, roles, hours, address, self.links.revocations.number)
@@ -163,32 +152,15 @@ class SourceDaemon:
         self._alone(self.log.put_state, "revocations", found.encoded)
         self.links.revoked(found)
         for other in self.links.sites:
-            self._tell(other, "revocations", found.encoded)
-        for name in [name for name, owner in self._owners.items() if owner == site]:
-            await self._withdraw(name)
+            self.tell(other, "revocations", found.encoded)
+        for name in self.catalog.owned_by(site):
+            await self.catalog.withdraw(name)
         return {"site": site, "list": found.number}
 
-    def snapshot(self, documents: int) -> dict[str, Any]:
-        """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
-        return snapshot_of(self.steering, self.log, self.settings.feeds, documents)
-
     async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""
-        proposal = read_proposal(rows, base_epoch)
-        async with self._planning:
-            before = len(self.views)
-            done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
-            if isinstance(done, Stale):
-                raise NoAnswer(done.reason)
-            self._alone(self.log.put_state, "epoch", str(self.steering.epoch).encode())
-            # Everybody's permit is of the new epoch, also where nothing else has changed.
-            self.permits.epoch = self.steering.epoch
-            self._install(self.steering.configurations())
-        return {
-            "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
-            "kept": len(done.kept), "rebased": len(done.rebased), "refused": dict(done.refused),
-            "source_feeds_before": before, "source_feeds": self.steering.source_feeds_used,
-        }  # fmt: skip
+        """Take a full plan over; also say how much the source feeds before and after."""
+        before = len(self.views)
+        return await self.catalog.adopt(base_epoch, rows) | {"source_feeds_before": before}
 
     def status(self) -> dict[str, Any]:
         """Say how everything stands."""
@@ -200,10 +172,10 @@ class SourceDaemon:
             "generation": self._view.generation,
             "last": self._view.last,
             "connected": self.links.sites,
-            "sites": sorted(self._sites),
-            "subscriptions": len(self._owners),
+            "sites": sorted(self.catalog.sites),
+            "subscriptions": len(self.catalog.owners),
             "feeds": len(self.views),
-            "epoch": self.steering.epoch,
+            "epoch": self.catalog.steering.epoch,
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
@@ -243,7 +215,7 @@ class SourceDaemon:
             case "greet":
                 return self._greeted(member, requests.read(body, requests.Greet))
             case "address":
-                site = self._sites.get(requests.read(body, requests.Where).site)
+                site = self.catalog.sites.get(requests.read(body, requests.Where).site)
                 return [] if site is None else list(site.addresses)
             case "revocations":
                 return self.links.revocations.encoded
@@ -253,91 +225,38 @@ class SourceDaemon:
                 return await self.publish(member.site, asked.name, asked.key, asked.body)
             case "subscribe":
                 member.require(Role.SUBSCRIBER)
-                return await self._subscribe(member, requests.read(body, requests.Subscribe))
+                return await self.catalog.subscribe(member.site, requests.read(body, requests.Subscribe))
             case "unsubscribe":
                 name = requests.read(body, requests.Of).subscription
-                if self._owners.get(name) != member.site:
+                if self.catalog.owners.get(name) != member.site:
                     raise NoAnswer(f"{name} is not a subscription of {member.site}")
-                return await self._withdraw(name)
+                return await self.catalog.withdraw(name)
             case _:
                 raise NoAnswer(f"nobody here knows about {what[:50]}")
 
     def _greeted(self, member: Member, asked: requests.Greet) -> dict[str, Any]:
-        addresses = tuple(str(Address.parse(text)) for text in asked.addresses)
-        record = SiteRecord(member.site, addresses, asked.capacity, time.time())
-        self._alone(self.log.put_site, record)
-        if member.site not in self._sites:
-            self.steering.add_site(member.site, asked.capacity)
-        self._sites[member.site] = record
-        mine = [name for name, owner in self._owners.items() if owner == member.site]
+        found = self.catalog.greeted(member, asked)
         return {
             "generation": self._view.generation,
             "revocations": self.links.revocations.encoded,
-            "configurations": [self._signed[name] for name in mine if name in self._signed],
+            "configurations": found,
         }
 
-    async def _subscribe(self, member: Member, asked: requests.Subscribe) -> dict[str, Any]:
-        if member.site not in self._sites:
-            raise NoAnswer("greet first")
-        name, pattern = asked.subscription, asked.checked()
-        start = {"now": Start.NOW, "earliest": Start.EARLIEST}.get(str(asked.start), asked.start)
-        entry = NewSubscription(name, pattern.text, asked.columns, member.site, asked.limit, start)  # type: ignore[arg-type]  # checked
-        async with self._planning:
-            if self._owners.get(name, member.site) != member.site:
-                raise NoAnswer(f"{name} is a subscription of another machine")
-            done = await self._committer.commit(entry)
-            if isinstance(done, Refused) or done.start is None:
-                raise NoAnswer(str(getattr(done, "reason", "it has no start")))
-            if name not in self._owners:
-                self._owners[name] = member.site
-                changed = await trio.to_thread.run_sync(
-                    self.steering.add, name, pattern.text, member.site, asked.limit, done.start
-                )
-                self._install(changed, but=name)
-        return {
-            "start": done.start, "number": done.number, "generation": self._view.generation,
-            "configuration": self._signed[name],
-        }  # fmt: skip
+    # What the catalog lets others know.
 
-    async def _withdraw(self, name: str) -> dict[str, Any]:
-        async with self._planning:
-            done = await self._committer.commit(Withdrawal(name))
-            if isinstance(done, Refused):
-                raise NoAnswer(done.reason)
-            owner = self._owners.pop(name, None)
-            if owner is not None:
-                self._signed.pop(name, None)
-                if self.directory is not None:
-                    self.directory.forget(name)
-                self._install(await trio.to_thread.run_sync(self.steering.withdraw, name))
-                self._tell(owner, "withdrawn", {"subscription": name, "end": done.number})
-        return {"subscription": name, "end": done.number}
-
-    # Configurations.
-
-    def _install(self, changed: Iterable[Configuration], *, but: str = "") -> None:
-        """Sign and keep configurations, and tell the machines; ``but``: whom the answer tells."""
-        found = list(changed)
-        bodies = {one.subscription: self.permits.sign(one) for one in found}
-        self._signed |= bodies
-        kept = [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
-        self._alone(self.log.put_configurations, kept)
-        self._push(kept)
-        by_site: dict[str, list[bytes]] = {}
-        for one in found:
-            if one.subscription != but:
-                by_site.setdefault(one.site, []).append(bodies[one.subscription])
-        for site, signed in by_site.items():
-            self._tell(site, "configure", signed)
-
-    def _push(self, kept: Sequence[Kept]) -> None:
+    def push(self, kept: Sequence[Kept]) -> None:
         """Put configurations into the DHT, in the background."""
         versions = {o.subscription: DhtVersion(*o.version) for o in kept}
         if versions and self._nursery is not None and self.directory is not None:
             bodies = {o.subscription: o.body for o in kept}
             self._nursery.start_soon(self.directory.push, bodies, versions, max(versions.values()))
 
-    def _tell(self, site: str, what: str, body: Any) -> None:
+    def forget(self, subscription: str) -> None:
+        """A subscription has ended: nothing of it stays in the DHT."""
+        if self.directory is not None:
+            self.directory.forget(subscription)
+
+    def tell(self, site: str, what: str, body: Any) -> None:
         """Tell a machine something if it is connected; else it learns of it when it greets."""
         if self._nursery is not None and site in self.links.sites:
             self._nursery.start_soon(self._told, site, what, body)
@@ -356,7 +275,7 @@ class SourceDaemon:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not be fed by the source."""
-        ended = "" if self._owners.get(asked.downstream) == site else f"{asked.downstream} has ended"
+        ended = "" if self.catalog.owners.get(asked.downstream) == site else f"{asked.downstream} has ended"
         return ended or self.permits.forbids(site, asked)
 
     # Tasks and state.

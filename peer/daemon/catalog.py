@@ -1,0 +1,167 @@
+"""The source's catalog: subscriptions, machines, and who is fed by whom.
+
+A subscription is an entry of the log; then the steering says how it is fed. The source signs that, keeps it, and
+tells the machine concerned, and those whose feeds have changed with it. One change at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+import trio
+
+from overlay.identity import Address
+from peer.daemon.questions import NoAnswer
+from peer.daemon.source_state import restored_steering, snapshot_of
+from peer.steering.proposal import Stale, read_proposal
+from peer.storage.log_values import Configuration as Kept
+from peer.storage.log_values import NewSubscription, Refused, SiteRecord, Start, Version, Withdrawal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from overlay.identity import Member
+    from peer.daemon import requests
+    from peer.daemon.committing import Committer
+    from peer.daemon.one_writer import OneWriter
+    from peer.daemon.permits import Permits
+    from peer.hosting.configuration import Configuration
+    from peer.storage.log_values import Appended, NewEntry
+    from peer.storage.source_log import SourceLog
+
+
+class Teller(Protocol):
+    """Who lets others know what has changed."""
+
+    def tell(self, site: str, what: str, body: Any) -> None:
+        """Tell a machine something if it is connected; else it learns of it when it greets."""
+
+    def push(self, kept: Sequence[Kept]) -> None:
+        """Put configurations where machines can look them up."""
+
+    def forget(self, subscription: str) -> None:
+        """A subscription has no configuration any more."""
+
+
+class Catalog:
+    """What the source knows of subscriptions and machines."""
+
+    def __init__(
+        self,
+        log: SourceLog,
+        alone: OneWriter,
+        permits: Permits,
+        committer: Committer[NewEntry, Appended | Refused],
+        teller: Teller,
+        *,
+        source: str,
+        feeds: int | None,
+    ) -> None:
+        self._log, self._alone, self._permits, self._committer, self._teller = (
+            log,
+            alone,
+            permits,
+            committer,
+            teller,
+        )
+        self._feeds = feeds
+        self.steering, self._unsent = restored_steering(log, permits, source, feeds)
+        permits.epoch = self.steering.epoch
+        self._signed = {one.subscription: one.body for one in log.configurations()}
+        self.sites = {site.name: site for site in log.sites()}
+        self.owners = {one.id: one.site for one in log.subscriptions()}
+        self._one = trio.Lock()
+
+    def begin(self) -> None:
+        """Let everybody know what is in force, with what restarting had to change."""
+        self._teller.push(list(self._log.configurations()))
+        self._install(self._unsent)
+
+    def owned_by(self, site: str) -> list[str]:
+        """List the subscriptions of a machine."""
+        return [name for name, owner in self.owners.items() if owner == site]
+
+    def greeted(self, member: Member, asked: requests.Greet) -> list[bytes]:
+        """Keep where a machine is; return how its subscriptions are fed."""
+        addresses = tuple(str(Address.parse(text)) for text in asked.addresses)
+        record = SiteRecord(member.site, addresses, asked.capacity, time.time())
+        self._alone(self._log.put_site, record)
+        if member.site not in self.sites:
+            self.steering.add_site(member.site, asked.capacity)
+        self.sites[member.site] = record
+        return [self._signed[name] for name in self.owned_by(member.site) if name in self._signed]
+
+    async def subscribe(self, site: str, asked: requests.Subscribe) -> dict[str, Any]:
+        """Make a subscription of a machine; asked again, it is the same one."""
+        if site not in self.sites:
+            raise NoAnswer("greet first")
+        name, pattern = asked.subscription, asked.checked()
+        start = {"now": Start.NOW, "earliest": Start.EARLIEST}.get(str(asked.start), asked.start)
+        entry = NewSubscription(name, pattern.text, asked.columns, site, asked.limit, start)  # type: ignore[arg-type]  # checked
+        async with self._one:
+            if self.owners.get(name, site) != site:
+                raise NoAnswer(f"{name} is a subscription of another machine")
+            done = await self._committer.commit(entry)
+            if isinstance(done, Refused) or done.start is None:
+                raise NoAnswer(str(getattr(done, "reason", "it has no start")))
+            if name not in self.owners:
+                self.owners[name] = site
+                changed = await trio.to_thread.run_sync(
+                    self.steering.add, name, pattern.text, site, asked.limit, done.start
+                )
+                self._install(changed, but=name)
+        return {
+            "start": done.start, "number": done.number, "generation": self._log.generation,
+            "configuration": self._signed[name],
+        }  # fmt: skip
+
+    async def withdraw(self, name: str) -> dict[str, Any]:
+        """End a subscription: it owes the documents up to now."""
+        async with self._one:
+            done = await self._committer.commit(Withdrawal(name))
+            if isinstance(done, Refused):
+                raise NoAnswer(done.reason)
+            owner = self.owners.pop(name, None)
+            if owner is not None:
+                self._signed.pop(name, None)
+                self._teller.forget(name)
+                self._install(await trio.to_thread.run_sync(self.steering.withdraw, name))
+                self._teller.tell(owner, "withdrawn", {"subscription": name, "end": done.number})
+        return {"subscription": name, "end": done.number}
+
+    def snapshot(self, documents: int) -> dict[str, Any]:
+        """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
+        return snapshot_of(self.steering, self._log, self._feeds, documents)
+
+    async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""
+        proposal = read_proposal(rows, base_epoch)
+        async with self._one:
+            done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
+            if isinstance(done, Stale):
+                raise NoAnswer(done.reason)
+            self._alone(self._log.put_state, "epoch", str(self.steering.epoch).encode())
+            # Everybody's permit is of the new epoch, also where nothing else has changed.
+            self._permits.epoch = self.steering.epoch
+            self._install(self.steering.configurations())
+        return {
+            "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
+            "kept": len(done.kept), "rebased": len(done.rebased), "refused": dict(done.refused),
+            "source_feeds": self.steering.source_feeds_used,
+        }  # fmt: skip
+
+    def _install(self, changed: Iterable[Configuration], *, but: str = "") -> None:
+        """Sign and keep configurations, and tell the machines; ``but``: whom the answer tells."""
+        found = list(changed)
+        bodies = {one.subscription: self._permits.sign(one) for one in found}
+        self._signed |= bodies
+        kept = [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
+        self._alone(self._log.put_configurations, kept)
+        self._teller.push(kept)
+        by_site: dict[str, list[bytes]] = {}
+        for one in found:
+            if one.subscription != but:
+                by_site.setdefault(one.site, []).append(bodies[one.subscription])
+        for site, signed in by_site.items():
+            self._teller.tell(site, "configure", signed)

@@ -1,0 +1,93 @@
+"""What a peer hosts: configurations taken in, kept, and taken up again after a restart."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from overlay.identity import IdentityError
+from peer.hosting.configuration import MalformedConfiguration
+from peer.hosting.rows import write_columns
+from peer.storage.log_values import Version
+from peer.storage.result_values import Begin, Drain, Install, State
+from xmlmatch import Pattern
+
+if TYPE_CHECKING:
+    from peer.daemon.committing import Committer
+    from peer.daemon.permits import Permits
+    from peer.hosting.configuration import Configuration
+    from peer.hosting.host import Host
+    from peer.storage.result_store import ResultStore
+    from peer.storage.result_values import Change, Hosted
+
+_LOG: Final = logging.getLogger("distributary.peer")
+
+
+class HostedHere:
+    """The subscriptions of this machine, in its store and in its host."""
+
+    def __init__(
+        self, site: str, store: ResultStore, permits: Permits, host: Host, committer: Committer[Change, bool]
+    ) -> None:
+        self._site, self._store, self._permits, self._host = site, store, permits, host
+        self._committer = committer
+        self._columns: dict[str, bytes] = {}
+        self._ended: set[str] = set()
+
+    def expect(self, name: str, columns: bytes) -> None:
+        """A subscription is being asked for: its configuration may come before the answer."""
+        self._columns[name] = columns
+
+    async def begin(self, name: str, pattern: str, start: int, generation: int, signed: bytes) -> None:
+        """Host a subscription that was asked for; returns when it is safe."""
+        self._committer.put(Begin(name, pattern, self._columns[name], start, generation))
+        self.configure(signed)
+        await self._committer.commit(self._installed(signed))
+
+    def configure(self, signed: bytes) -> None:
+        """Take a configuration in."""
+        found = self._permits.open(signed)
+        if found.site != self._site:
+            raise MalformedConfiguration(f"it is for {found.site}")
+        name, is_here = found.subscription, found.subscription in self._host.subscriptions
+        known = None if is_here else self._store.hosted(name)
+        if name in self._ended or (known is not None and known.state is not State.LIVE):
+            return  # it was withdrawn, and this was said before
+        if known is None and not is_here:
+            # If this process did not ask for it, the answer was lost, with the order of its columns.
+            columns = self._columns.get(name) or write_columns(Pattern.parse(found.pattern))
+            self._committer.put(Begin(name, found.pattern, columns, found.start, found.generation))
+        self._committer.put(self._installed(signed))
+        if known is None:
+            self._host.install(found, signed, trio.current_time())
+        else:
+            self._again(found, signed, known)
+
+    def withdrawn(self, name: str, end: int) -> None:
+        """A subscription ends with a document."""
+        self._ended.add(name)
+        if name in self._host.subscriptions:
+            self._committer.put(Drain(name, end))
+            self._host.withdraw(name, trio.current_time(), end)
+
+    def resume(self) -> None:
+        """Go on with what was hosted before."""
+        for known in self._store.subscriptions():
+            if known.state is State.LIVE and known.configuration is not None:
+                try:
+                    found = self._permits.open(known.configuration)
+                except (IdentityError, MalformedConfiguration) as exc:
+                    # Its signer's certificate may have ended while this machine was off: the source says it anew.
+                    _LOG.warning("not resumed", extra={"subscription": known.id, "reason": str(exc)})
+                    continue
+                self._again(found, known.configuration, known)
+
+    def _installed(self, signed: bytes) -> Install:
+        found = self._permits.open(signed)
+        return Install(found.subscription, Version(*found.version), signed)
+
+    def _again(self, found: Configuration, signed: bytes, known: Hosted) -> None:
+        """Go on with a subscription from what is stored of it."""
+        self._host.install(found, signed, trio.current_time(), frontier=known.frontier.upto, lowest=known.lowest)

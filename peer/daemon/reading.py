@@ -1,0 +1,54 @@
+"""Reading what a subscription has got, from the store: what is there, and what comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from peer.daemon.entries import told_of
+from peer.daemon.questions import NoAnswer
+from peer.hosting.rows import read_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from peer.storage.result_store import ResultStore
+
+_STRETCH = 1 << 20
+
+
+class Reading:
+    """The readers of a store; they wait for news of their subscriptions."""
+
+    def __init__(self, store: ResultStore) -> None:
+        self._store = store
+        self._news: dict[str, trio.Event] = {}
+
+    def tell(self, subscription: str) -> None:
+        """Something has been committed."""
+        event = self._news.pop(subscription, None)
+        if event is not None:
+            event.set()
+
+    async def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
+        hosted = self._store.hosted(name)
+        if hosted is None:
+            raise NoAnswer(f"there is no subscription {name} here; 'distributary subscriptions' lists them")
+        pattern = read_pattern(hosted.pattern, hosted.columns)
+        after = max(after, hosted.start)
+        while True:
+            news = self._news.setdefault(name, trio.Event())
+            known = await trio.to_thread.run_sync(self._store.frontier, name)
+            upto = after if known is None else known.upto
+            while after < upto:
+                found = await trio.to_thread.run_sync(self._store.entries, name, after, upto, _STRETCH)
+                for entry in found:
+                    for told in told_of(pattern, entry):
+                        yield told
+                after = found[-1].number if found else upto
+            yield {"complete": upto}
+            if not follow:
+                return
+            await news.wait()
