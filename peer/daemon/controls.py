@@ -45,6 +45,9 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     async def status(_: dict[str, Any]) -> Any:
         return daemon.status()
 
+    async def trace(asked: dict[str, Any]) -> Any:
+        return await daemon.trace(int(asked["document"]), str(asked["subscription"]))
+
     async def subscriptions(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
         for one in daemon.status()["subscriptions"]:
             yield one
@@ -54,7 +57,7 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
 
     return {
         "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
-        "status": _one(status), "subscriptions": subscriptions, "entries": entries,
+        "status": _one(status), "subscriptions": subscriptions, "entries": entries, "trace": _one(trace),
     }  # fmt: skip
 
 
@@ -77,6 +80,9 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
         found = daemon.catalog.snapshot(int(asked.get("documents", 40)))
         return found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
 
+    async def trace(asked: dict[str, Any]) -> Any:
+        return await daemon.tracing.trace(int(asked["document"]), str(asked["subscription"]))
+
     async def adopt(asked: dict[str, Any]) -> Any:
         try:
             return await daemon.adopt(int(asked["base_epoch"]), asked["rows"])
@@ -85,5 +91,5 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
 
     return {
         "publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status),
-        "snapshot": _one(snapshot), "adopt": _one(adopt),
+        "snapshot": _one(snapshot), "adopt": _one(adopt), "trace": _one(trace),
     }  # fmt: skip

@@ -30,6 +30,7 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.reading import Reading
 from peer.daemon.standing import standing_of
+from peer.daemon.tracing import traced_here
 from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
@@ -136,6 +137,10 @@ class PeerDaemon:
         """Publish a document through the source; return its number once it is durable."""
         return await self._ask_source("publish", {"name": name, "key": key, "body": body})
 
+    async def trace(self, number: int, name: str) -> Any:
+        """Say why a subscription of this machine got a document, or did not."""
+        return await self._ask_source("trace", {"document": number, "subscription": name})
+
     async def _ask_source(self, what: str, body: Any) -> Any:
         """Ask the source, again if the connection breaks: everything asked so can be asked twice."""
         for _ in range(_TRIES):
@@ -210,6 +215,9 @@ class PeerDaemon:
             case "configure":
                 for signed in body:
                     self.hosted.configure(signed)
+            case "trace":
+                name = body["subscription"]
+                return traced_here(self.store_file, self.host.subscriptions.get(name), name, body["document"])
             case "withdrawn":
                 self.hosted.withdrawn(body["subscription"], body["end"])
             case "revocations":

@@ -61,6 +61,13 @@ class Of(msgspec.Struct, frozen=True):
     subscription: _Name
 
 
+class Trace(msgspec.Struct, frozen=True):
+    """What became of a document for a subscription?"""
+
+    subscription: _Name
+    document: _Number
+
+
 class Where(msgspec.Struct, frozen=True):
     """Where is a machine?"""
 

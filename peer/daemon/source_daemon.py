@@ -38,6 +38,7 @@ from peer.daemon.source_state import (
     SourceSettings,
     known_revocations,
 )
+from peer.daemon.tracing import Tracing
 from peer.hosting.source_views import SourceViews
 from peer.storage.log_values import (
     Appended,
@@ -88,6 +89,7 @@ class SourceDaemon:
         self.catalog = Catalog(
             self.log, self._alone, self.permits, self._committer, self, source=SOURCE, feeds=settings.feeds
         )
+        self.tracing = Tracing(self.log, self.questions.ask)
         self._nursery: trio.Nursery | None = None
         self.directory: Directory | None = None
 
@@ -226,6 +228,9 @@ class SourceDaemon:
             case "subscribe":
                 member.require(Role.SUBSCRIBER)
                 return await self.catalog.subscribe(member.site, requests.read(body, requests.Subscribe))
+            case "trace":
+                about = requests.read(body, requests.Trace)
+                return await self.tracing.trace(about.document, about.subscription, of=member.site)
             case "unsubscribe":
                 name = requests.read(body, requests.Of).subscription
                 if self.catalog.owners.get(name) != member.site:

@@ -15,6 +15,7 @@ subscription past that.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -61,6 +62,7 @@ class FeedPort(Protocol):
 
 
 SOURCE_PLACE: Final = 1 << 30
+_MOVES: Final = 32
 
 
 @dataclass(slots=True)
@@ -85,6 +87,8 @@ class Feeding:
     current: Attempt | None = None
     trial: Attempt | None = None
     failovers: int = 0
+    came_by: deque[tuple[int, tuple[Input, ...]]] = field(default_factory=lambda: deque(maxlen=_MOVES))
+    """Behind which document which inputs began to feed it; none: the source."""
     _rests: dict[int, _Rest] = field(default_factory=dict)
     _unsent: list[tuple[str, Open]] = field(default_factory=list)
 
@@ -154,6 +158,8 @@ class Feeding:
                 self.used(attempt, attempt.intake.forget(self.frontier), 0)
         if self.current is None or self.current.intake.covered <= self.frontier:
             return None
+        if not self.came_by or self.came_by[-1][1] is not self.current.inputs:
+            self.came_by.append((self.frontier, self.current.inputs))
         ready = self.current.intake.ready(frontier=self.frontier)
         self.frontier = ready.upto
         return ready
@@ -177,6 +183,13 @@ class Feeding:
         self._drop(self.current)
         self.trial = self.current = None
         self._unsent = []
+
+    def inputs_of(self, number: int) -> tuple[Input, ...] | None:
+        """Return by which inputs a document came (none: from the source); None if that is not known any more."""
+        for after, inputs in reversed(self.came_by):
+            if after < number:
+                return inputs
+        return None
 
     @property
     def level(self) -> int:
