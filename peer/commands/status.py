@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.home import add_home, ask_one, home_of
@@ -38,13 +39,70 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(told: dict[str, Any]) -> None:
     connected = ", ".join(told["connected"]) or "nobody"
     print(f"{told['site']} ({told['role']}), port {told['port']}; connected: {connected}")
-    print(f"sent {told['bytes_sent']:,} bytes, received {told['bytes_received']:,}")
+    rates = told["per_second"]
+    sent, received = rates.get("bytes_sent", 0.0), rates.get("bytes_received", 0.0)
+    print(f"sent {told['bytes_sent']:,} bytes ({sent:,.0f}/s)")
+    print(f"received {told['bytes_received']:,} bytes ({received:,.0f}/s)")
     if told["role"] == "source":
-        print(f"{told['last']:,} entries in the log, epoch {told['epoch']}")
-        print(f"{told['subscriptions']:,} subscriptions on {len(told['sites']):,} machines")
-        print(f"{told['feeds']:,} of them fed by the source")
-    for one in told["subscriptions"] if told["role"] == "peer" else []:
-        fed = ", ".join(one["fed_by"]) if one["is_live"] else "waiting"
-        print(f"  {one['subscription']}  level {one['level']}, complete up to {one['committed']:,}, fed by {fed}")
+        _show_source(told)
+    else:
+        _show_peer(told)
     for reason, count in told["refused"].items():
         print(f"refused {count:,} times: {reason}")
+
+
+def _show_source(told: dict[str, Any]) -> None:
+    rate = told["per_second"].get("entries", 0.0)
+    print(f"{told['last']:,} entries in the log ({rate:,.1f}/s) of generation {told['generation']}")
+    print(f"{told['subscriptions']:,} subscriptions on {len(told['sites']):,} machines, epoch {told['epoch']}")
+    pending = f"; {told['pending']:,} find no feed within the limits" if told["pending"] else ""
+    print(f"{told['feeds']:,} of them fed by the source{pending}")
+    if told["should_replan"]:
+        print(f"a replan would help: {told['should_replan']}")
+    if not told["machines"]:
+        return
+    print(_bars(told["levels"]))
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        "machine", "connected", "subscriptions", "from the source", "feeds given", "fed by", box=box.SIMPLE
+    )
+    for one in told["machines"]:
+        fed_by = one["fed_by_machines"]
+        some = ", ".join(fed_by[:4]) + (f" and {len(fed_by) - 4} more" if len(fed_by) > 4 else "")
+        table.add_row(
+            one["site"], "yes" if one["is_connected"] else f"[red]no, since {_when(one['last_seen'])}[/red]",
+            f"{one['subscriptions']:,}", f"{one['from_source']:,}", f"{one['feeds_given']:,}", some,
+        )  # fmt: skip
+    Console().print(table)
+
+
+def _bars(levels: dict[str, int]) -> str:
+    """Draw how many subscriptions are at which level.
+
+    >>> print(_bars({"1": 2, "2": 4}))
+    level 1  ##########            2
+    level 2  ####################  4
+    """
+    most = max(levels.values(), default=1)
+    width = max((len(level) for level in levels), default=1)
+    bars = {level: "#" * max(1, round(20 * count / most)) for level, count in levels.items()}
+    return "\n".join(f"level {level:>{width}}  {bars[level]:20}  {count:,}" for level, count in levels.items())
+
+
+def _when(at: float) -> str:
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
+
+
+def _show_peer(told: dict[str, Any]) -> None:
+    lag = "not known, for the source is away" if told["lag"] is None else f"{told['lag']:,} entries"
+    print(f"{told['per_second'].get('results', 0.0):,.1f} results/s; behind the source: {lag}")
+    for one in told["subscriptions"]:
+        fed = ", ".join(one["fed_by"]) if one["is_live"] else "waiting"
+        moved = f", {one['failovers']:,} failovers" if one["failovers"] else ""
+        print(
+            f"  {one['subscription']}  level {one['level']}, complete up to {one['committed']:,}, fed by {fed}"
+            f", feeds {one['feeds']:,}{moved}"
+        )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import trio
 
 from overlay.identity import Address
+from peer.daemon.overview import overview_of
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_state import restored_steering, snapshot_of
 from peer.steering.proposal import Stale, read_proposal
@@ -19,7 +20,7 @@ from peer.storage.log_values import Configuration as Kept
 from peer.storage.log_values import NewSubscription, Refused, SiteRecord, Start, Version, Withdrawal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from overlay.identity import Member
     from peer.daemon import requests
@@ -133,6 +134,11 @@ class Catalog:
     def snapshot(self, documents: int) -> dict[str, Any]:
         """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
         return snapshot_of(self.steering, self._log, self._feeds, documents)
+
+    async def overview(self, connected: Collection[str]) -> dict[str, Any]:
+        """Say how the network is planned; ``connected``: the machines that are."""
+        async with self._one:
+            return overview_of(self.steering, self.sites, connected)
 
     async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""

@@ -43,7 +43,7 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         return await daemon.publish(asked["name"], asked["key"], base64.b64decode(asked["body"]))
 
     async def status(_: dict[str, Any]) -> Any:
-        return daemon.status()
+        return daemon.status() | {"lag": await daemon.lag()}
 
     async def trace(asked: dict[str, Any]) -> Any:
         return await daemon.trace(int(asked["document"]), str(asked["subscription"]))
@@ -74,7 +74,7 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
         return await daemon.revoke(asked["site"])
 
     async def status(_: dict[str, Any]) -> Any:
-        return daemon.status()
+        return daemon.status() | await daemon.catalog.overview(daemon.links.sites)
 
     async def snapshot(asked: dict[str, Any]) -> Any:
         found = daemon.catalog.snapshot(int(asked.get("documents", 40)))

@@ -28,6 +28,7 @@ from peer.daemon.links import Links
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
+from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
 from peer.daemon.standing import standing_of
 from peer.daemon.tracing import traced_here
@@ -55,6 +56,7 @@ SOURCE: Final = "source"
 _BEAT_S: Final = 0.25
 _TRIM_S: Final = 60.0
 _TRIES: Final = 3
+_LAG_S: Final = 2.0
 _CONNECT_S: Final = 10.0
 
 
@@ -88,6 +90,7 @@ class PeerDaemon:
         self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._alone = OneWriter()
+        self.rates, self._results = Rates(), 0
         self.reading = Reading(self.store_file)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self._is_learning = False
@@ -156,6 +159,16 @@ class PeerDaemon:
         """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
         return self.reading.entries(name, after, follow=follow)
 
+    async def lag(self) -> int | None:
+        """Return how many entries of the log the slowest subscription here is behind; None if nobody can say."""
+        with trio.move_on_after(_LAG_S):
+            try:
+                last = int(await self.questions.ask(SOURCE, "last", None))
+            except NoAnswer:
+                return None
+            return max((last - one.committed for one in self.host.subscriptions.values()), default=0)
+        return None
+
     def status(self) -> dict[str, Any]:
         """Say how everything stands."""
         return {
@@ -166,6 +179,7 @@ class PeerDaemon:
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
+            "per_second": self.rates.per_second(trio.current_time()),
             "subscriptions": [
                 standing_of(self.host.subscriptions[name], SOURCE) for name in sorted(self.host.subscriptions)
             ],
@@ -291,6 +305,7 @@ class PeerDaemon:
     def _written(self, change: Change, _: bool) -> None:
         if isinstance(change, Results):
             self.host.committed(change.subscription, change.frontier.upto)
+            self._results += len(change.entries)
             self.reading.tell(change.subscription)
 
     async def _beat(self) -> None:
@@ -298,6 +313,10 @@ class PeerDaemon:
             if SOURCE not in self.links.sites:
                 self.links.dial(SOURCE)
             self.host.tick(trio.current_time())
+            self.rates.look(trio.current_time(), {
+                "results": self._results, "bytes_sent": self.links.bytes_sent,
+                "bytes_received": self.links.bytes_received,
+            })  # fmt: skip
             await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
 
     async def _trim(self) -> None:

@@ -34,6 +34,7 @@ from peer.daemon.one_writer import OneWriter
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
+from peer.daemon.rates import Rates
 from peer.daemon.source_state import (
     SourceSettings,
     known_revocations,
@@ -89,6 +90,7 @@ class SourceDaemon:
         self.catalog = Catalog(
             self.log, self._alone, self.permits, self._committer, self, source=SOURCE, feeds=settings.feeds
         )
+        self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self._nursery: trio.Nursery | None = None
         self.directory: Directory | None = None
@@ -181,6 +183,7 @@ class SourceDaemon:
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
+            "per_second": self.rates.per_second(trio.current_time()),
         }
 
     # What the links tell.
@@ -219,6 +222,8 @@ class SourceDaemon:
             case "address":
                 site = self.catalog.sites.get(requests.read(body, requests.Where).site)
                 return [] if site is None else list(site.addresses)
+            case "last":
+                return self._view.last
             case "revocations":
                 return self.links.revocations.encoded
             case "publish":
@@ -297,6 +302,10 @@ class SourceDaemon:
     async def _beat(self) -> None:
         while True:
             self.views.pump()
+            self.rates.look(trio.current_time(), {
+                "entries": self._view.last, "bytes_sent": self.links.bytes_sent,
+                "bytes_received": self.links.bytes_received,
+            })  # fmt: skip
             await trio.sleep(0.01 if self.views.has_work else _BEAT_S)
 
     async def _trim(self) -> None:

@@ -1,0 +1,50 @@
+"""What ``status`` shows of daemons that run."""
+
+import trio
+
+from peer.commands.status import _show
+from peer.daemon.controls import peer_controls, source_controls
+from peer.daemon.rates import Rates
+from tests.peer.daemon.network import live_network, rows
+from xmlmatch import Pattern
+
+
+async def test_the_source_shows_levels_and_what_each_machine_gets_and_gives(tmp_path, capsys):
+    async with live_network(tmp_path) as network:
+        one, two = await network.start_peer("p1"), await network.start_peer("p2")
+        for peer in (one, two):
+            await peer.connected.wait()
+        await one.subscribe(Pattern.parse("//a/b{val}"))
+        name = (await two.subscribe(Pattern.parse("//a/b[.>5]{val}")))["subscription"]
+        number = (await network.source.publish("source", "d", "d", b"<r><a><b>7</b></a></r>"))["number"]
+        await rows(two, name, number)
+        [told] = [one async for one in source_controls(network.source)["status"]({})]
+        assert told["levels"] == {"1": 1, "2": 1}
+        given = {m["site"]: (m["subscriptions"], m["from_source"], m["feeds_given"]) for m in told["machines"]}
+        assert given == {"p1": (1, 1, 1), "p2": (1, 0, 0)}
+        assert [m["fed_by_machines"] for m in told["machines"]] == [["source"], ["p1"]]
+        _show(told)
+        drawn = capsys.readouterr().out
+        assert "level 2  ####################  1" in drawn
+
+        async for standing in peer_controls(two)["status"]({}):
+            assert standing["lag"] == 0
+            _show(standing)
+        assert "behind the source: 0 entries" in capsys.readouterr().out
+        await network.stop("source")
+        with trio.fail_after(20):
+            while two.connected.is_set():
+                await trio.sleep(0.05)
+        assert await two.lag() is None
+
+
+def test_rates_are_over_the_last_seconds_only():
+    rates = Rates()
+    assert rates.per_second(0.0) == {}
+    for second in range(30):
+        rates.look(float(second), {"n": 1000 if second >= 25 else 0})
+        rates.look(second + 0.5, {"n": 0})  # too early to count
+    assert rates.per_second(29.0) == {"n": 100.0}
+    for second in range(30, 45):
+        rates.look(float(second), {"n": 1000})
+    assert rates.per_second(44.0) == {"n": 0.0}
