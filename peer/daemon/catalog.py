@@ -7,8 +7,9 @@ tells the machine concerned, and those whose feeds have changed with it. One cha
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
 import trio
 
 from overlay.identity import Address
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from peer.hosting.configuration import Configuration
     from peer.storage.log_values import Appended, NewEntry
     from peer.storage.source_log import SourceLog
+
+
+_ASIDE: Final = "aside"
 
 
 class Teller(Protocol):
@@ -67,7 +71,8 @@ class Catalog:
             teller,
         )
         self._feeds = feeds
-        self.steering, self._unsent = restored_steering(log, permits, source, feeds)
+        self._aside = set(msgspec.json.decode(log.get_state(_ASIDE) or b"[]", type=list[str]))
+        self.steering, self._unsent = restored_steering(log, permits, source, feeds, self._aside)
         permits.epoch = self.steering.epoch
         self._signed = {one.subscription: one.body for one in log.configurations()}
         self.sites = {site.name: site for site in log.sites()}
@@ -135,10 +140,30 @@ class Catalog:
         """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
         return snapshot_of(self.steering, self._log, self._feeds, documents)
 
+    async def set_aside(self, site: str) -> None:
+        """Let a machine feed nobody any more; what it is fed itself stays. It lasts, also over restarts."""
+        if site not in self.sites:
+            raise NoAnswer(f"{site} has never been here")
+        async with self._one:
+            if site not in self._aside:
+                self._keep_aside(self._aside | {site})
+                self._install(await trio.to_thread.run_sync(self.steering.site_failed, site))
+
+    async def take_back(self, site: str) -> None:
+        """Let a machine that was set aside feed again."""
+        async with self._one:
+            if site in self._aside:
+                self._keep_aside(self._aside - {site})
+                self._install(await trio.to_thread.run_sync(self.steering.site_returned, site))
+
+    def _keep_aside(self, sites: set[str]) -> None:
+        self._alone(self._log.put_state, _ASIDE, msgspec.json.encode(sorted(sites)))
+        self._aside = sites
+
     async def overview(self, connected: Collection[str]) -> dict[str, Any]:
         """Say how the network is planned; ``connected``: the machines that are."""
         async with self._one:
-            return overview_of(self.steering, self.sites, connected)
+            return overview_of(self.steering, self.sites, connected) | {"aside": sorted(self._aside)}
 
     async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""

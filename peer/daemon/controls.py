@@ -45,6 +45,13 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     async def status(_: dict[str, Any]) -> Any:
         return daemon.status() | {"lag": await daemon.lag()}
 
+    def drain(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        return daemon.drain()
+
+    async def end_drain(_: dict[str, Any]) -> Any:
+        await daemon.end_drain()
+        return {"feeds": daemon.host.feeds_given}
+
     async def trace(asked: dict[str, Any]) -> Any:
         return await daemon.trace(int(asked["document"]), str(asked["subscription"]))
 
@@ -58,6 +65,7 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     return {
         "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
         "status": _one(status), "subscriptions": subscriptions, "entries": entries, "trace": _one(trace),
+        "drain": drain, "end_drain": _one(end_drain),
     }  # fmt: skip
 
 

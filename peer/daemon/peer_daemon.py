@@ -96,6 +96,7 @@ class PeerDaemon:
         self._is_learning = False
         self._nursery: trio.Nursery | None = None
         self.connected = trio.Event()
+        self._has_greeted = False
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[PeerDaemon]:
@@ -139,6 +140,18 @@ class PeerDaemon:
     async def publish(self, name: str, key: str, body: bytes) -> Any:
         """Publish a document through the source; return its number once it is durable."""
         return await self._ask_source("publish", {"name": name, "key": key, "body": body})
+
+    async def drain(self) -> AsyncGenerator[dict[str, int], None]:
+        """Have those whom this machine feeds fed by others; yields how many are left, until there are none."""
+        await self._ask_source("drain", {})
+        while (left := self.host.feeds_given) > 0:
+            yield {"feeds": left}
+            await trio.sleep(_BEAT_S)
+        yield {"feeds": 0}
+
+    async def end_drain(self) -> None:
+        """Let this machine feed others again."""
+        await self._ask_source("drain", {"is_over": True})
 
     async def trace(self, number: int, name: str) -> Any:
         """Say why a subscription of this machine got a document, or did not."""
@@ -249,9 +262,10 @@ class PeerDaemon:
         """Tell the source where this machine is, and take in how its subscriptions are fed."""
         own = self._own_addresses()
         try:
-            found = await self.questions.ask(
-                SOURCE, "greet", {"addresses": [str(one) for one in own], "capacity": self.settings.capacity}
-            )
+            found = await self.questions.ask(SOURCE, "greet", {
+                "addresses": [str(one) for one in own], "capacity": self.settings.capacity,
+                "is_first": not self._has_greeted,
+            })  # fmt: skip
             self.generation = found["generation"]
             self._told_by_source("revocations", found["revocations"])
             for signed in found["configurations"]:
@@ -260,6 +274,7 @@ class PeerDaemon:
             _LOG.warning("source", extra={"reason": str(exc)})
             self.links.hang_up(SOURCE, "its answer makes no sense")
             return
+        self._has_greeted = True
         self.connected.set()
 
     async def _learn_revocations(self) -> None:

@@ -20,6 +20,8 @@ class Greet(msgspec.Struct, frozen=True):
 
     addresses: Annotated[list[Annotated[str, msgspec.Meta(max_length=300)]], msgspec.Meta(max_length=8)]
     capacity: _Count | None = None
+    is_first: bool = False
+    """Whether this process greets for the first time: then a machine that was drained feeds again."""
 
 
 class Subscribe(msgspec.Struct, frozen=True):
@@ -59,6 +61,12 @@ class Of(msgspec.Struct, frozen=True):
     """Something about one subscription."""
 
     subscription: _Name
+
+
+class Drain(msgspec.Struct, frozen=True):
+    """Let me feed nobody, or (``is_over``) feed again."""
+
+    is_over: bool = False
 
 
 class Trace(msgspec.Struct, frozen=True):

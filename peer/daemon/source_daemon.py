@@ -218,7 +218,10 @@ class SourceDaemon:
     async def _answer(self, member: Member, what: str, body: bytes) -> Any:
         match what:
             case "greet":
-                return self._greeted(member, requests.read(body, requests.Greet))
+                return await self._greeted(member, requests.read(body, requests.Greet))
+            case "drain":
+                is_over = requests.read(body, requests.Drain).is_over
+                return await (self.catalog.take_back if is_over else self.catalog.set_aside)(member.site)
             case "address":
                 site = self.catalog.sites.get(requests.read(body, requests.Where).site)
                 return [] if site is None else list(site.addresses)
@@ -244,8 +247,10 @@ class SourceDaemon:
             case _:
                 raise NoAnswer(f"nobody here knows about {what[:50]}")
 
-    def _greeted(self, member: Member, asked: requests.Greet) -> dict[str, Any]:
+    async def _greeted(self, member: Member, asked: requests.Greet) -> dict[str, Any]:
         found = self.catalog.greeted(member, asked)
+        if asked.is_first:
+            await self.catalog.take_back(member.site)
         return {
             "generation": self._view.generation,
             "revocations": self.links.revocations.encoded,

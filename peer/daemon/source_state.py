@@ -13,6 +13,8 @@ from peer.steering.steering import Steering
 from peer.storage.log_values import Missing
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from overlay.identity import Authority, Credential
     from peer.daemon.permits import Permits
     from peer.hosting.configuration import Configuration
@@ -44,13 +46,14 @@ def known_revocations(log: SourceLog, credential: Credential, authority: Authori
 
 
 def restored_steering(
-    log: SourceLog, permits: Permits, source: str, feeds: int | None
+    log: SourceLog, permits: Permits, source: str, feeds: int | None, down: Collection[str] = ()
 ) -> tuple[Steering, list[Configuration]]:
-    """Make the steering again from the catalog; also the configurations that had to change."""
+    """Make the steering again from the catalog; also the configurations that had to change. ``down``: machines
+    that feed nobody."""
     return Steering.restored(
         source,
         feeds,
-        sites=[SiteEntry(site.name, site.capacity) for site in log.sites()],
+        sites=[SiteEntry(site.name, site.capacity, site.name in down) for site in log.sites()],
         entries=[Entry(one.id, one.pattern, one.site, one.limit, one.start) for one in log.subscriptions()],
         configurations=_opened(log, permits),
         generation=log.generation,

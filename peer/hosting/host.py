@@ -180,6 +180,12 @@ class Host:
         """Whether feeds that are behind could be sent more: call ``tick`` again soon."""
         return any(hosted.outlet.is_behind for hosted in self.subscriptions.values())
 
+    @property
+    def feeds_given(self) -> int:
+        """How many subscriptions of other machines are fed here."""
+        feeds = (site for hosted in self.subscriptions.values() for site, _ in hosted.outlet.feeds)
+        return sum(site != self.site for site in feeds)
+
     # What ``Feeding`` needs.
 
     def next_feed(self) -> int:
