@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.home import add_home, home_of
+from peer.home import home_of
+from peer.options.resolving import add_options, resolve
 from peer.output import emit
 
 if TYPE_CHECKING:
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 SUMMARY: Final = "Run a subscriber's machine: it receives, stores, and feeds others."
 _EPILOG: Final = """\
+Every option can also stand in a file or in the environment (docs/configuration.md); 'distributary config show
+peer' says what is in force.
+
 examples:
   distributary peer run
   distributary peer run --home /var/lib/distributary --host 10.0.0.7 --port 7411
@@ -22,29 +26,27 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the sub-commands."""
     parser.epilog = _EPILOG
-    run = parser.add_subparsers(metavar="COMMAND", required=True).add_parser("run", help="run until stopped")
-    add_home(run)
-    run.add_argument(
-        "--host", default="127.0.0.1", help="the address to listen at, and to be reached at (127.0.0.1)"
+    run = parser.add_subparsers(metavar="COMMAND", required=True).add_parser(
+        "run", help="run until stopped", epilog=_EPILOG, formatter_class=parser.formatter_class
     )
-    run.add_argument("--port", type=int, default=0, help="the port to listen at (any that is free)")
-    run.add_argument("--capacity", type=int, metavar="N", help="how many feeds to other machines it bears")
-    run.add_argument("--log", default="warning", choices=("debug", "info", "warning", "error"), help="(warning)")
+    add_options(run, "peer")
     run.add_argument("--json", action="store_true", help="say in one JSON line when it listens")
     run.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    settings = resolve("peer", arguments)
     from peer.daemon.controls import peer_controls
-    from peer.daemon.peer_daemon import PeerDaemon, PeerSettings
+    from peer.daemon.peer_daemon import PeerDaemon
     from peer.daemon.running import start
+    from peer.options.daemons import peer_settings
 
     def ready(daemon: Any) -> None:
         if arguments.json:
             emit({"ready": True, "site": daemon.site, "port": daemon.port})
         else:
-            print(f"{daemon.site} listens on {arguments.host}:{daemon.port}.", flush=True)
+            print(f"{daemon.site} listens on {settings['host']}:{daemon.port}.", flush=True)
 
-    settings = PeerSettings(arguments.host, arguments.port, capacity=arguments.capacity)
-    start(home_of(arguments), arguments.log, lambda home: PeerDaemon(home, settings), peer_controls, ready)
+    chosen = peer_settings(settings)
+    start(home_of(arguments), settings["log"], lambda home: PeerDaemon(home, chosen), peer_controls, ready)
     return 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.home import add_home, home_of
+from peer.home import home_of
+from peer.options.resolving import add_options, resolve
 from peer.output import emit
 
 if TYPE_CHECKING:
@@ -12,8 +13,12 @@ if TYPE_CHECKING:
 
 SUMMARY: Final = "Run the source: it numbers documents, keeps the log, and feeds what nobody else can."
 _EPILOG: Final = """\
+Every option can also stand in a file or in the environment (docs/configuration.md); 'distributary config show
+source' says what is in force.
+
 examples:
   distributary source run --home /var/lib/distributary --host 10.0.0.1 --port 7411 --enrolment-port 7412
+  distributary source run --host 0.0.0.0 --address source.example:7411      behind a name
   distributary source run --feeds 100        at most 100 subscriptions fed by the source itself
 """
 
@@ -21,30 +26,28 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the sub-commands."""
     parser.epilog = _EPILOG
-    run = parser.add_subparsers(metavar="COMMAND", required=True).add_parser("run", help="run until stopped")
-    add_home(run)
-    run.add_argument("--host", default="127.0.0.1", help="the address to listen at (127.0.0.1)")
-    run.add_argument("--port", type=int, default=7411, help="for members (7411; 0: any that is free)")
-    run.add_argument("--enrolment-port", type=int, default=7412, help="for machines that join (7412; 0: any)")
-    run.add_argument("--feeds", type=int, metavar="N", help="how many subscriptions the source may feed itself")
-    run.add_argument("--log", default="warning", choices=("debug", "info", "warning", "error"), help="(warning)")
+    run = parser.add_subparsers(metavar="COMMAND", required=True).add_parser(
+        "run", help="run until stopped", epilog=_EPILOG, formatter_class=parser.formatter_class
+    )
+    add_options(run, "source")
     run.add_argument("--json", action="store_true", help="say in one JSON line when it listens")
     run.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    settings = resolve("source", arguments)
     from peer.daemon.controls import source_controls
     from peer.daemon.running import start
     from peer.daemon.source_daemon import SourceDaemon
-    from peer.daemon.source_state import SourceSettings
+    from peer.options.daemons import source_settings
 
     def ready(daemon: Any) -> None:
         if arguments.json:
             emit({"ready": True, "port": daemon.port, "enrolment_port": daemon.enrolment_port})
         else:
-            where = f"{arguments.host}:{daemon.port}"
+            where = f"{settings['host']}:{daemon.port}"
             print(f"The source listens on {where}; machines join on port {daemon.enrolment_port}.", flush=True)
 
-    settings = SourceSettings(arguments.host, arguments.port, arguments.enrolment_port, arguments.feeds)
-    start(home_of(arguments), arguments.log, lambda home: SourceDaemon(home, settings), source_controls, ready)
+    chosen = source_settings(settings)
+    start(home_of(arguments), settings["log"], lambda home: SourceDaemon(home, chosen), source_controls, ready)
     return 0

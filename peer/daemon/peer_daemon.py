@@ -11,14 +11,16 @@ import random
 import secrets
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import trio
 
+from overlay.feeds.receiving import WINDOW
 from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted
+from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
@@ -37,7 +39,7 @@ from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Frontier, Results
+from peer.storage.result_values import Frontier, ResultLimits, Results
 from peer.warm import warm_peer
 
 if TYPE_CHECKING:
@@ -62,12 +64,15 @@ _CONNECT_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
-    """Where a peer listens, and how others reach it (where it listens, if not said)."""
+    """Where a peer listens, and how others reach it (where it listens, if not said); what it bears and keeps."""
 
     host: str = "127.0.0.1"
     port: int = 0
     addresses: tuple[Address, ...] = ()
     capacity: int | None = None
+    limits: ResultLimits = field(default_factory=ResultLimits)
+    patience: Patience = field(default_factory=Patience)
+    window: int = WINDOW
 
 
 class PeerDaemon:
@@ -78,10 +83,10 @@ class PeerDaemon:
         warm_peer()
         self.site = self.credential.member.site
         self.settings = settings
-        self.store_file = ResultStore.open(home / "results.sqlite")
-        self.links = Links(self.credential, self, self._find)
+        self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
+        self.links = Links(self.credential, self, self._find, patience=settings.patience)
         self.questions = Questions(self.links.send)
-        self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)))
+        self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
         self.generation = 0
         self._committer: Committer[Change, bool] = Committer(self._write, self._written)

@@ -74,10 +74,10 @@ class SourceDaemon:
         self.credential.member.require(Role.SOURCE)
         self.authority = Authority.load(home / "authority")
         self.site, self.settings = self.credential.member.site, settings
-        self.log = SourceLog.open(home / "source.sqlite")
+        self.log = SourceLog.open(home / "source.sqlite", limits=settings.retention)
         self._alone = OneWriter()
         self._view = LogView(self.log)
-        self.links = Links(self.credential, self, self._find)
+        self.links = Links(self.credential, self, self._find, patience=settings.patience)
         self.questions = Questions(self.links.send)
         self.views = SourceViews(self.site, self._view, self)
         self._admissions = Admissions(self.log, self.authority, self._alone)
@@ -140,7 +140,7 @@ class SourceDaemon:
         is_revoked = site in self.links.revocations.sites
         if site == self.site or (site in self.catalog.sites and not is_revoked):
             raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
-        address = Address(self.settings.host, self.enrolment_port)
+        address = self.settings.joined_at(self.enrolment_port)
         token = self._admissions.invite(site, roles, hours, address, self.links.revocations.number)
         return {"site": site, "token": token}
 
@@ -329,7 +329,7 @@ class SourceDaemon:
 
     def _keep_address(self) -> None:
         """Members learn where the source is when they join."""
-        own = (Address(self.settings.host, self.port),)
+        own = self.settings.reached_at(self.port)
         if self.credential.settings.source != own:
             settings = self.credential.settings
             self.credential = self.credential.with_settings(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from overlay.identity import IdentityError, RevocationList, first_list, read_own_list
+from overlay.identity import Address, IdentityError, RevocationList, first_list, read_own_list
+from overlay.wire.connection import Patience
 from peer.hosting.configuration import MalformedConfiguration
 from peer.steering.entries import Entry, SiteEntry
 from peer.steering.steering import Steering
-from peer.storage.log_values import Missing
+from peer.storage.log_values import Missing, Retention
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,12 +27,24 @@ _LOG: Final = logging.getLogger("distributary.source")
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """Where the source listens for members and for those who join, and how many feeds it bears."""
+    """Where the source listens for members and for those who join, how others reach it (where it listens, if not
+    said), how many feeds it bears, and what it keeps."""
 
     host: str = "127.0.0.1"
     port: int = 0
     enrolment_port: int = 0
     feeds: int | None = None
+    addresses: tuple[Address, ...] = ()
+    retention: Retention = field(default_factory=Retention)
+    patience: Patience = field(default_factory=Patience)
+
+    def reached_at(self, port: int) -> tuple[Address, ...]:
+        """Where members reach the source that listens on a port."""
+        return self.addresses or (Address(self.host, port),)
+
+    def joined_at(self, port: int) -> Address:
+        """Where machines join: on another port of the first address."""
+        return Address(self.addresses[0].host if self.addresses else self.host, port)
 
 
 def known_revocations(log: SourceLog, credential: Credential, authority: Authority) -> RevocationList:

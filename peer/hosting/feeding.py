@@ -48,6 +48,9 @@ class FeedingTimes:
 class FeedPort(Protocol):
     """What feeding needs of its host."""
 
+    window: int
+    """How many bytes may be under way on a feed."""
+
     def next_feed(self) -> int:
         """Return a number that no other feed to this host has."""
 
@@ -218,7 +221,7 @@ class Feeding:
             self._rest(place, now)
             return self._attempt(now)
         sites = tuple(one.site for one in inputs) or (self.source,)
-        feeds = [Receiving(self.port.next_feed(), self.frontier) for _ in sites]
+        feeds = [Receiving(self.port.next_feed(), self.frontier, self.port.window) for _ in sites]
         attempt = Attempt(place, inputs, joining, sites, feeds, Intake(len(feeds), self.frontier), now)
         for number, (feed, site, cut) in enumerate(zip(feeds, sites, cuts, strict=True)):
             self.port.registered(feed.feed, self, attempt, number)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from overlay.feeds.items import Item, Kind
+from overlay.feeds.receiving import WINDOW
 from overlay.wire.errors import MalformedFrame
 from overlay.wire.frames import Cancel, Credit, Ended, Open
 from peer.hosting.feeding import Feeding, FeedingTimes
@@ -79,9 +80,10 @@ class Host:
     """The subscriptions of one machine; see the module's text."""
 
     def __init__(
-        self, site: str, source: str, port: Port, rng: random.Random, times: FeedingTimes | None = None
-    ) -> None:
-        self.site, self.source = site, source
+        self, site: str, source: str, port: Port, rng: random.Random, times: FeedingTimes | None = None, *,
+        window: int = WINDOW,
+    ) -> None:  # fmt: skip
+        self.site, self.source, self.window = site, source, window
         self.subscriptions: dict[str, Hosted] = {}
         self._port, self._rng = port, rng
         self._times = times or FeedingTimes()
