@@ -3,7 +3,7 @@
 Layers, bottom up: ``errors``, ``member`` (sites, roles), ``address``; ``private_files`` and ``keys`` (what lies
 on disk), ``domains`` and ``untrusted`` (what is signed, what is decoded); ``certificates`` (verifying) and
 ``issuing`` (making); ``dht_keys`` and ``settings``; ``tls``; ``revocation``; ``credential`` (what a site is on
-disk) and ``authority`` (what the source has besides); ``signing`` (envelopes); ``invitation``,
+disk), ``authority`` (what the source has besides) and ``renewal``; ``signing`` (envelopes); ``invitation``,
 ``enrolment_messages`` and ``enrolment`` (joining). Start reading at ``certificates``, ``credential`` and
 ``enrolment``.
 

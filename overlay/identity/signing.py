@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from overlay.identity.certificates import LARGEST_CERTIFICATE, verify_chain
+from overlay.identity.certificates import LARGEST_CERTIFICATE, verify_chain, verify_chain_at_any_time
 from overlay.identity.domains import text_to_sign
 from overlay.identity.errors import NotPermitted, UnknownSigner, Untrusted
 from overlay.identity.keys import SIGNATURE_BYTES, is_signed
@@ -74,10 +74,11 @@ def sign_compact(signer: Signer, kind: str, payload: bytes) -> bytes:
 
 
 def open_signed(
-    data: bytes, kind: str, *, root: Root, now: datetime, required_role: Role, revocations: RevocationList,
+    data: bytes, kind: str, *, root: Root, now: datetime | None, required_role: Role, revocations: RevocationList,
     lookup: Callable[[int], Member | None] | None = None, most_bytes: int = LARGEST_ENVELOPE,
 ) -> Signed:  # fmt: skip
-    """Return who signed what, or raise.
+    """Return who signed what, or raise. Without ``now`` the signer's certificate may have ended: for what was
+    opened before, and lies on one's own disk since.
 
     ``lookup`` finds the verified member with a serial number, for compact envelopes. Raises ``MalformedFrame``;
     ``UnknownSigner`` if the lookup finds nobody; ``Untrusted`` if the signature or the signer's certificate is not
@@ -86,7 +87,8 @@ def open_signed(
     envelope = decode_untrusted(_ENVELOPE, data, what="signed envelope", most_bytes=most_bytes)
     match envelope:
         case _Full():
-            member = verify_chain(envelope.chain, root, now)
+            chain = envelope.chain
+            member = verify_chain_at_any_time(chain, root) if now is None else verify_chain(chain, root, now)
         case _Compact():
             member = _looked_up(int.from_bytes(envelope.serial, "big"), root, now, lookup)
     if not is_signed(member.public_key, envelope.signature, _text(member, kind, envelope.payload)):
@@ -97,13 +99,16 @@ def open_signed(
     return Signed(member, envelope.payload)
 
 
-def _looked_up(serial: int, root: Root, now: datetime, lookup: Callable[[int], Member | None] | None) -> Member:
+def _looked_up(
+    serial: int, root: Root, now: datetime | None, lookup: Callable[[int], Member | None] | None
+) -> Member:
     member = None if lookup is None else lookup(serial)
     if member is None:
         raise UnknownSigner(serial)
     if member.serial != serial or member.network != root.network:
         raise Untrusted("signature", f"the certificate that was looked up is not {serial:x} of {root.network}")
-    member.check_time(now)
+    if now is not None:
+        member.check_time(now)
     return member
 
 

@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(told: dict[str, Any]) -> None:
     connected = ", ".join(told["connected"]) or "nobody"
     print(f"{told['site']} ({told['role']}), port {told['port']}; connected: {connected}")
+    print(f"its certificate ends on {told['certificate_ends']}; it renews itself ten days before")
     rates = told["per_second"]
     sent, received = rates.get("bytes_sent", 0.0), rates.get("bytes_received", 0.0)
     print(f"sent {told['bytes_sent']:,} bytes ({sent:,.0f}/s)")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from peer.storage.log_values import Appended, NewEntry
     from peer.storage.source_log import SourceLog
 
+_SIGNED_UNDER: Final = "signed_under"
+"""The state that holds the serial number of the certificate under which all configurations are signed."""
+
 
 _ASIDE: Final = "aside"
 
@@ -73,7 +76,7 @@ class Catalog:
         self._feeds = feeds
         self._aside = set(msgspec.json.decode(log.get_state(_ASIDE) or b"[]", type=list[str]))
         self.steering, self._unsent = restored_steering(log, permits, source, feeds, self._aside)
-        permits.epoch = self.steering.epoch
+        permits.reached(self.steering.generation, self.steering.epoch)
         self._signed = {one.subscription: one.body for one in log.configurations()}
         self.sites = {site.name: site for site in log.sites()}
         self.owners = {one.id: one.site for one in log.subscriptions()}
@@ -83,6 +86,18 @@ class Catalog:
         """Let everybody know what is in force, with what restarting had to change."""
         self._teller.push(list(self._log.configurations()))
         self._install(self._unsent)
+        self._sign_again()
+
+    async def sign_again(self) -> None:
+        """The source has a new certificate: what the earlier one signed is good only until that one ends."""
+        async with self._one:
+            self._sign_again()
+
+    def _sign_again(self) -> None:
+        serial = str(self._permits.serial).encode()
+        if self._log.get_state(_SIGNED_UNDER) != serial:
+            self._install(self.steering.issue_again())
+            self._alone(self._log.put_state, _SIGNED_UNDER, serial)
 
     def owned_by(self, site: str) -> list[str]:
         """List the subscriptions of a machine."""
@@ -174,7 +189,7 @@ class Catalog:
                 raise NoAnswer(done.reason)
             self._alone(self._log.put_state, "epoch", str(self.steering.epoch).encode())
             # Everybody's permit is of the new epoch, also where nothing else has changed.
-            self._permits.epoch = self.steering.epoch
+            self._permits.reached(self.steering.generation, self.steering.epoch)
             self._install(self.steering.configurations())
         return {
             "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),

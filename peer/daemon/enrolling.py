@@ -42,7 +42,7 @@ _PATIENCE_S: Final = 10.0
 
 
 async def serve_enrolment(
-    credential: Credential,
+    own: Callable[[], Credential],
     host: str,
     port: int,
     admit: Callable[[Enroller, Application], Awaitable[bytes]],
@@ -50,9 +50,10 @@ async def serve_enrolment(
     task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Let machines join until cancelled; started with the port. ``admit`` makes the last answer, durably."""
-    context = credential.enrolment_context()
 
     async def enrol(plain: trio.SocketStream) -> None:
+        credential = own()  # anew for each: it is renewed now and then
+        context = credential.enrolment_context()
         stream = trio.SSLStream(plain, context, server_side=True, https_compatible=True)
         enroller = Enroller(credential.signer, credential.root, nonce=fresh_bytes(NONCE_BYTES))
         try:

@@ -77,9 +77,9 @@ class HostedHere:
         for known in self._store.subscriptions():
             if known.state is State.LIVE and known.configuration is not None:
                 try:
-                    found = self._permits.open(known.configuration)
+                    found = self._permits.open_kept(known.configuration)
                 except (IdentityError, MalformedConfiguration) as exc:
-                    # Its signer's certificate may have ended while this machine was off: the source says it anew.
+                    # The source says it anew.
                     _LOG.warning("not resumed", extra={"subscription": known.id, "reason": str(exc)})
                     continue
                 self._again(found, known.configuration, known)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from overlay.identity import IdentityError, RevocationList
+from overlay.identity import IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import (
@@ -95,6 +95,10 @@ class Links:
         self._nursery: trio.Nursery | None = None
         self.bytes_sent = self.bytes_received = 0
         self.refused: dict[str, int] = {}
+
+    def use(self, credential: Credential) -> None:
+        """Make new connections with a renewed credential."""
+        self.credential = credential
 
     async def serve(
         self, host: str, port: int, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
@@ -256,7 +260,12 @@ class Links:
             if late > pause:
                 wire.connection.excuse(late)
             try:
+                wire.member.check_time(datetime.now(UTC))  # a link lasts no longer than the right to it
                 wire.connection.tick(trio.current_time())
+            except Untrusted as exc:
+                _LOG.warning("ended", extra={"site": wire.member.site, "reason": str(exc)})
+                wire.scope.cancel()
+                return
             except WireError as exc:
                 _LOG.info("silent", extra={"site": wire.member.site, "reason": str(exc)})
                 wire.scope.cancel()

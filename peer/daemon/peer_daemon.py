@@ -28,10 +28,12 @@ from peer.daemon.entries import entry_of, item_of
 from peer.daemon.hosted import HostedHere
 from peer.daemon.links import Links
 from peer.daemon.one_writer import OneWriter
+from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
+from peer.daemon.remembered import Remembered
 from peer.daemon.standing import standing_of
 from peer.daemon.tracing import traced_here
 from peer.hosting.configuration import MalformedConfiguration
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from overlay.feeds.items import Item
-    from overlay.identity import Member
+    from overlay.identity import Member, RevocationList
     from overlay.wire.frames import Frame
     from peer.storage.result_values import Change
     from xmlmatch import Pattern
@@ -79,12 +81,15 @@ class PeerDaemon:
     """A subscriber's machine; ``opened`` runs it."""
 
     def __init__(self, home: Path, settings: PeerSettings) -> None:
-        self.credential = Credential.load(home / "identity")
+        self.identity = OwnIdentity(Credential.load(home / "identity"))
+        self.identity.check_not_ended()
         warm_peer()
         self.site = self.credential.member.site
         self.settings = settings
         self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
         self.links = Links(self.credential, self, self._find, patience=settings.patience)
+        self._remembered = Remembered(home / "identity", self.credential.root)
+        self.links.revocations = self._remembered.revocations(self.links.revocations)
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
@@ -102,6 +107,12 @@ class PeerDaemon:
         self._nursery: trio.Nursery | None = None
         self.connected = trio.Event()
         self._has_greeted = False
+        self.identity.users += [self.links.use, self.permits.use]
+
+    @property
+    def credential(self) -> Credential:
+        """Who this machine is."""
+        return self.identity.credential
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[PeerDaemon]:
@@ -114,8 +125,10 @@ class PeerDaemon:
                     self.credential, lambda: self.links.revocations, self.settings.host, self.port,
                     bootstrap=self.credential.settings.source,
                 ) as self.directory:  # fmt: skip
+                    self.identity.users.append(self.directory.use)
                     nursery.start_soon(self._committer.run)
                     self.hosted.resume()
+                    nursery.start_soon(self.identity.keep_renewed, self._renew)
                     nursery.start_soon(self.directory.announce, self._own_addresses())
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
@@ -193,6 +206,7 @@ class PeerDaemon:
             "site": self.site,
             "role": "peer",
             "port": self.port,
+            "certificate_ends": ending(self.credential),
             "connected": self.links.sites,
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
@@ -253,12 +267,20 @@ class PeerDaemon:
             case "withdrawn":
                 self.hosted.withdrawn(body["subscription"], body["end"])
             case "revocations":
-                found = decode_list_untrusted(body, self.credential.root, datetime.now(UTC))
-                known = self.links.revocations
-                self.links.revoked(found if known.number < 0 else known.replaced_by(found))
+                self._take_list(decode_list_untrusted(body, self.credential.root, datetime.now(UTC)))
+            case "dht_key":
+                self.identity.take_dht_key(body["number"], body["secret"])
             case _:
                 raise KeyError(f"nobody here knows about {what}")
         return True
+
+    def _take_list(self, found: RevocationList) -> None:
+        known = self.links.revocations
+        if known.number >= 0:
+            known.replaced_by(found)
+        if found != known:
+            self._remembered.keep_revocations(found)
+            self.links.revoked(found)
 
     def _own_addresses(self) -> tuple[Address, ...]:
         return self.settings.addresses or (Address(self.settings.host, self.port),)
@@ -273,9 +295,10 @@ class PeerDaemon:
             })  # fmt: skip
             self.generation = found["generation"]
             self._told_by_source("revocations", found["revocations"])
+            self._told_by_source("dht_key", found["dht_key"])
             for signed in found["configurations"]:
                 self.hosted.configure(signed)
-        except (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError) as exc:
+        except (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError, ValueError) as exc:
             _LOG.warning("source", extra={"reason": str(exc)})
             self.links.hang_up(SOURCE, "its answer makes no sense")
             return
@@ -289,10 +312,15 @@ class PeerDaemon:
         self._is_learning = True
         try:
             self._told_by_source("revocations", await self.questions.ask(SOURCE, "revocations", None))
-        except (NoAnswer, IdentityError) as exc:
+            if self.links.revocations.dht_key > self.credential.settings.dht_keys.current.number:
+                self._told_by_source("dht_key", await self.questions.ask(SOURCE, "dht_key", None))
+        except (NoAnswer, IdentityError, KeyError, TypeError, ValueError) as exc:
             _LOG.warning("revocations", extra={"reason": str(exc)})
         finally:
             self._is_learning = False
+
+    async def _renew(self) -> None:
+        await self.identity.renew_by(self._ask_source)
 
     # What the host asks for.
 

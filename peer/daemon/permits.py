@@ -30,7 +30,16 @@ class Permits:
         self._credential, self._revocations = credential, revocations
         self._opened: dict[bytes, Configuration] = {}
         self._newest: dict[str, Version] = {}
-        self.epoch = 0
+        self.generation = self.epoch = 0
+
+    def use(self, credential: Credential) -> None:
+        """Go on with a renewed credential."""
+        self._credential = credential
+
+    @property
+    def serial(self) -> int:
+        """The serial number of the certificate that ``sign`` signs under."""
+        return self._credential.member.serial
 
     def sign(self, configuration: Configuration) -> bytes:
         """Sign a configuration, as the source."""
@@ -40,16 +49,29 @@ class Permits:
         """Return what the source signed; ``IdentityError`` or ``MalformedConfiguration`` if it is not that."""
         known = self._opened.get(signed)
         if known is None:
-            said = open_signed(
-                signed, KIND, root=self._credential.root, now=datetime.now(UTC), required_role=Role.SOURCE,
-                revocations=self._revocations(),
-            )  # fmt: skip
-            known = decode_untrusted(said.payload)
+            known = self._open(signed, datetime.now(UTC))
             if len(self._opened) >= _MOST_REMEMBERED:
                 self._opened.clear()  # they are only opened again
             self._opened[signed] = known
-        self.epoch = max(self.epoch, known.epoch)
+        self.reached(known.generation, known.epoch)
         return known
+
+    def open_kept(self, signed: bytes) -> Configuration:
+        """Return what this machine opened before and kept: installed configurations never expire."""
+        known = self._open(signed, None)
+        self.reached(known.generation, known.epoch)
+        return known
+
+    def reached(self, generation: int, epoch: int) -> None:
+        """Note that the network is in an epoch of a generation; it never goes back."""
+        self.generation, self.epoch = max((self.generation, self.epoch), (generation, epoch))
+
+    def _open(self, signed: bytes, now: datetime | None) -> Configuration:
+        said = open_signed(
+            signed, KIND, root=self._credential.root, now=now, required_role=Role.SOURCE,
+            revocations=self._revocations(),
+        )  # fmt: skip
+        return decode_untrusted(said.payload)
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed with its permit; empty if it may, as far as the permit goes."""
@@ -59,6 +81,8 @@ class Permits:
             return str(exc)
         if permit.site != site or permit.subscription != asked.downstream or permit.pattern != asked.query:
             return "the permit is another's"
+        if permit.generation < self.generation:
+            return f"the permit is of generation {permit.generation} of the log; it is {self.generation} now"
         if permit.epoch + 1 < self.epoch:
             return f"the permit is of epoch {permit.epoch}; it is epoch {self.epoch} now"
         if permit.version < self._newest.get(permit.subscription, permit.version):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from overlay.identity.keys import PUBLIC_KEY_BYTES, SIGNATURE_BYTES
 from peer.daemon.questions import NoAnswer
 from peer.hosting.rows import read_pattern
 from xmlmatch import Pattern
@@ -74,6 +75,13 @@ class Trace(msgspec.Struct, frozen=True):
 
     subscription: _Name
     document: _Number
+
+
+class Renew(msgspec.Struct, frozen=True):
+    """Give me my next certificate, for this key: it has signed the proof."""
+
+    public_key: Annotated[bytes, msgspec.Meta(min_length=PUBLIC_KEY_BYTES, max_length=PUBLIC_KEY_BYTES)]
+    proof: Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 
 
 class Where(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.links import Links
 from peer.daemon.log_view import LogView
 from peer.daemon.one_writer import OneWriter
+from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
@@ -70,9 +71,11 @@ class SourceDaemon:
 
     def __init__(self, home: Path, settings: SourceSettings) -> None:
         warm_source()
-        self.credential = Credential.load(home / "identity")
+        self.identity = OwnIdentity(Credential.load(home / "identity"))
         self.credential.member.require(Role.SOURCE)
         self.authority = Authority.load(home / "authority")
+        if self.credential.needs_renewal(self.identity.now()):
+            self.identity.renew_as_source(self.authority)
         self.site, self.settings = self.credential.member.site, settings
         self.log = SourceLog.open(home / "source.sqlite", limits=settings.retention)
         self._alone = OneWriter()
@@ -94,6 +97,12 @@ class SourceDaemon:
         self.tracing = Tracing(self.log, self.questions.ask)
         self._nursery: trio.Nursery | None = None
         self.directory: Directory | None = None
+        self.identity.users += [self.links.use, self.permits.use]
+
+    @property
+    def credential(self) -> Credential:
+        """Who the source is."""
+        return self.identity.credential
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[SourceDaemon]:
@@ -104,16 +113,20 @@ class SourceDaemon:
                 host = self.settings.host
                 self.port = await nursery.start(self.links.serve, host, self.settings.port)
                 self.enrolment_port = await nursery.start(
-                    serve_enrolment, self.credential, host, self.settings.enrolment_port, self._admit
+                    serve_enrolment, lambda: self.credential, host, self.settings.enrolment_port, self._admit
                 )
-                self._keep_address()
+                self.identity.keep_source_at(
+                    self.settings.reached_at(self.port)
+                )  # members learn it when they join
                 known = [
                     Address.parse(text) for site in self.catalog.sites.values() for text in site.addresses[:1]
                 ]
                 async with open_directory(
                     self.credential, lambda: self.links.revocations, host, self.port, bootstrap=known[-8:]
                 ) as self.directory:
+                    self.identity.users.append(self.directory.use)
                     self.catalog.begin()
+                    nursery.start_soon(self.identity.keep_renewed, self._renew)
                     nursery.start_soon(self._committer.run)
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
@@ -138,7 +151,8 @@ class SourceDaemon:
     def invite(self, site: str, roles: Sequence[str], hours: float) -> dict[str, Any]:
         """Invite a machine; return the token."""
         is_revoked = site in self.links.revocations.sites
-        if site == self.site or (site in self.catalog.sites and not is_revoked):
+        is_member = site in self.catalog.sites and not is_revoked and not self._admissions.has_ended(site)
+        if site == self.site or is_member:
             raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
         address = self.settings.joined_at(self.enrolment_port)
         token = self._admissions.invite(site, roles, hours, address, self.links.revocations.number)
@@ -149,14 +163,16 @@ class SourceDaemon:
         if site == self.site:
             raise NoAnswer("the source cannot be revoked")
         self._admissions.withdraw(site)
-        dht_key = self.credential.settings.dht_keys.current.number
+        dht_key = self.identity.rotate_dht_key()
         found = self.links.revocations.extended(
-            self.authority.intermediate, datetime.now(UTC), dht_key=dht_key, sites=[site]
+            self.authority.intermediate, datetime.now(UTC), dht_key=dht_key.number, sites=[site]
         )
         self._alone(self.log.put_state, "revocations", found.encoded)
         self.links.revoked(found)
         for other in self.links.sites:
-            self.tell(other, "revocations", found.encoded)
+            if other != site:  # its connection is being ended
+                self.tell(other, "revocations", found.encoded)
+                self.tell(other, "dht_key", self._dht_key())
         for name in self.catalog.owned_by(site):
             await self.catalog.withdraw(name)
         return {"site": site, "list": found.number}
@@ -180,6 +196,7 @@ class SourceDaemon:
             "subscriptions": len(self.catalog.owners),
             "feeds": len(self.views),
             "epoch": self.catalog.steering.epoch,
+            "certificate_ends": ending(self.credential),
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
@@ -229,6 +246,10 @@ class SourceDaemon:
                 return self._view.last
             case "revocations":
                 return self.links.revocations.encoded
+            case "dht_key":
+                return self._dht_key()
+            case "renew":
+                return self._admissions.renew(member, requests.read(body, requests.Renew), self.links.revocations)
             case "publish":
                 member.require(Role.PUBLISHER)
                 asked = requests.read(body, requests.Publish)
@@ -254,8 +275,13 @@ class SourceDaemon:
         return {
             "generation": self._view.generation,
             "revocations": self.links.revocations.encoded,
+            "dht_key": self._dht_key(),
             "configurations": found,
         }
+
+    def _dht_key(self) -> dict[str, Any]:
+        key = self.credential.settings.dht_keys.current
+        return {"number": key.number, "secret": key.secret}
 
     # What the catalog lets others know.
 
@@ -327,11 +353,6 @@ class SourceDaemon:
         chain = self._admissions.admit(application)
         return enroller.admit(chain, self.credential.settings, max(self.links.revocations.number, 0))
 
-    def _keep_address(self) -> None:
-        """Members learn where the source is when they join."""
-        own = self.settings.reached_at(self.port)
-        if self.credential.settings.source != own:
-            settings = self.credential.settings
-            self.credential = self.credential.with_settings(
-                type(settings)(settings.network, own, settings.dht_keys)
-            )
+    async def _renew(self) -> None:
+        self.identity.renew_as_source(self.authority)
+        await self.catalog.sign_again()

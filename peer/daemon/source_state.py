@@ -48,10 +48,14 @@ class SourceSettings:
 
 
 def known_revocations(log: SourceLog, credential: Credential, authority: Authority) -> RevocationList:
-    """Read the list of the revoked, or make the first."""
+    """Read the list of the revoked, or make the first; one that an earlier intermediate signed is signed again."""
     kept = log.get_state("revocations")
     if kept is not None:
-        return read_own_list(kept, credential.root)
+        known = read_own_list(kept, credential.root)
+        found = known.signed_again(authority.intermediate)
+        if found.encoded != known.encoded:
+            log.put_state("revocations", found.encoded)
+        return found
     dht_key = credential.settings.dht_keys.current.number
     found = first_list(credential.root.network, authority.intermediate, dht_key=dht_key)
     log.put_state("revocations", found.encoded)
@@ -89,11 +93,11 @@ def snapshot_of(steering: Steering, log: SourceLog, feeds: int | None, documents
 
 
 def _opened(log: SourceLog, permits: Permits) -> list[Configuration]:
-    """Open the configurations that were kept; one whose signer's certificate has ended is made anew."""
+    """Open the configurations that were kept; one that cannot be opened is made anew."""
     found = []
     for one in log.configurations():
         try:
-            found.append(permits.open(one.body))
+            found.append(permits.open_kept(one.body))
         except (IdentityError, MalformedConfiguration) as exc:
             _LOG.warning("not kept", extra={"subscription": one.subscription, "reason": str(exc)})
     return found

@@ -50,6 +50,12 @@ class Issued:
         for one in list(self.configurations.values()):
             self._put(self._versioned(one))
 
+    def issue_again(self) -> None:
+        """Give everybody's configuration the next revision: it says the same, and is signed anew."""
+        self.revision += 1
+        for one in list(self.configurations.values()):
+            self._put(self._versioned(one))
+
     def forget(self, subscription: str) -> list[str]:
         """Strike out a subscription that has left; list those whose configurations name it."""
         gone = self.configurations.pop(subscription, None)

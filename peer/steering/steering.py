@@ -121,6 +121,11 @@ class Steering:
         wishes = {name: self._present(name) for name in self._entries}
         self._live = self._plan(self.sites(), wishes, self.pending, statistics=statistics)
 
+    def issue_again(self) -> list[Configuration]:
+        """Issue everybody's configuration as it is, with a newer version: what signs them has changed."""
+        self._issued.issue_again()
+        return self.configurations()
+
     def adopt(self, proposal: Proposal) -> Adopted | Stale:
         """Take a full plan over, as far as it holds for the present subscriptions, and begin a new epoch.
 

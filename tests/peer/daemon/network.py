@@ -33,11 +33,14 @@ class LiveNetwork:
     async def start_peer(self, name, roles=("subscriber",)):
         home = self.folder / name
         if not (home / "identity").exists():
-            token = self.source.invite(name, roles, 1)["token"]
-            await trio.to_thread.run_sync(join, home, token)
+            await self.join(name, roles)
         self.peers[name] = PeerDaemon(home, PeerSettings())
         await self._nursery.start(self._run, name, self.peers[name])
         return self.peers[name]
+
+    async def join(self, name, roles=("subscriber",)):
+        token = self.source.invite(name, roles, 1)["token"]
+        await trio.to_thread.run_sync(join, self.folder / name, token)
 
     async def _run(self, name, daemon, *, task_status):
         stop, done = self._stops[name] = trio.Event(), trio.Event()

@@ -268,6 +268,21 @@ async def test_a_member_that_missed_the_new_dht_key_is_understood_for_a_while(tm
         assert later._node.dht._node.seal.keys.previous is None
 
 
+async def test_who_did_not_get_the_new_dht_key_is_out_when_the_grace_time_is_over(tmp_path):
+    async with members(tmp_path, 3, replace(FAST, grace_s=0.3)) as network:
+        keys = network.net.source.settings.dht_keys.rotated(datetime.now(UTC))
+        for site in ("source", "p1", "p2"):
+            known = network.credentials[site]
+            network.by_site[site].use(known.with_settings(replace(known.settings, dht_keys=keys)))
+        await trio.sleep(0.4)
+        refused = network.by_site["source"].statistics.refused_datagrams.get("wrong key", 0)
+        assert await network.by_site["p3"].announce(ADDRESSES) == 0
+        assert network.by_site["source"].statistics.refused_datagrams["wrong key"] > refused
+        assert await network.by_site["p3"].find_site("p1") == ()
+        assert await network.by_site["p2"].announce(ADDRESSES) == 2
+        assert await network.by_site["p1"].find_site("p2") == ADDRESSES
+
+
 async def test_a_revoked_site_is_not_found_any_more(tmp_path):
     async with members(tmp_path) as network:
         await network.by_site["p1"].announce(ADDRESSES)
