@@ -88,9 +88,10 @@ def _bars(levels: dict[str, int]) -> str:
     level 2  ####################  4
     """
     most = max(levels.values(), default=1)
-    width = max((len(level) for level in levels), default=1)
-    bars = {level: "#" * max(1, round(20 * count / most)) for level, count in levels.items()}
-    return "\n".join(f"level {level:>{width}}  {bars[level]:20}  {count:,}" for level, count in levels.items())
+    named = {"away" if level == "0" else f"level {level}": count for level, count in levels.items()}
+    width = max(map(len, named), default=0)
+    bars = {name: "#" * max(1, round(20 * count / most)) for name, count in named.items()}
+    return "\n".join(f"{name:{width}}  {bars[name]:20}  {count:,}" for name, count in named.items())
 
 
 def _when(at: float) -> str:

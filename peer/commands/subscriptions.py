@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from peer.home import add_home, ask, home_of
-from peer.output import emit
+from peer.output import emit, visible
 
 if TYPE_CHECKING:
     import argparse
@@ -32,14 +32,17 @@ def run(arguments: argparse.Namespace) -> int:
         for one in found:
             emit(one)
         return 0
+    from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table("subscription", "pattern", "fed by", "level", "complete up to", "feeds")
+    table = Table("pattern", "fed by", "level", "complete up to", "feeds", box=box.SIMPLE)
+    table.columns[0].overflow = "fold"
     for one in found:
         fed = ", ".join(one["fed_by"]) if one["is_live"] else "waiting"
-        table.add_row(
-            one["subscription"], one["pattern"], fed, str(one["level"]), f"{one['committed']:,}", str(one["feeds"])
-        )
+        # A name of its own line: it is what other commands want, whole, also in a narrow terminal.
+        about = Text.assemble((one["subscription"], "bold"), "\n", visible(one["pattern"]))
+        table.add_row(about, Text(fed), str(one["level"]), f"{one['committed']:,}", f"{one['feeds']:,}")
     Console().print(table)
     return 0

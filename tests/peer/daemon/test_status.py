@@ -2,6 +2,7 @@
 
 import trio
 
+from peer.cli import main
 from peer.commands.status import _show
 from peer.daemon.controls import peer_controls, source_controls
 from peer.daemon.rates import Rates
@@ -48,3 +49,15 @@ def test_rates_are_over_the_last_seconds_only():
     for second in range(30, 45):
         rates.look(float(second), {"n": 1000})
     assert rates.per_second(44.0) == {"n": 0.0}
+
+
+def test_a_pattern_is_shown_as_it_is_also_where_its_brackets_look_like_markup(capsys, monkeypatch):
+    told = {
+        "subscription": "s-0123456789abcdef", "pattern": "//item[bold]/name{val}", "fed_by": ["s-1"],
+        "is_live": True, "level": 2, "committed": 7, "feeds": 0,
+    }  # fmt: skip
+    monkeypatch.setattr("peer.commands.subscriptions.ask", lambda *_: iter([told]))
+    assert main(["subscriptions"]) == 0
+    drawn = capsys.readouterr().out
+    assert "//item[bold]/name{val}" in drawn
+    assert "s-0123456789abcdef" in drawn
