@@ -36,6 +36,11 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._control or self._feeds)
 
+    @property
+    def waiting(self) -> int:
+        """How many frames wait."""
+        return len(self._control) + sum(map(len, self._feeds.values()))
+
     def put(self, frame: Frame) -> None:
         """Let a control frame wait; it goes before all that feeds send. ``FrameTooLarge`` if it cannot be sent."""
         self._control.append(encode_body(frame))

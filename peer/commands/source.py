@@ -19,6 +19,7 @@ source' says what is in force.
 examples:
   distributary source run --home /var/lib/distributary --host 10.0.0.1 --port 7411 --enrolment-port 7412
   distributary source run --host 0.0.0.0 --address source.example:7411      behind a name
+  distributary source run --http 8080        metrics, and publishing by POST, on localhost
   distributary source run --feeds 100        at most 100 subscriptions fed by the source itself
 """
 
@@ -37,17 +38,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     settings = resolve("source", arguments)
     from peer.daemon.controls import source_controls
-    from peer.daemon.running import start
+    from peer.daemon.running import Http, start
     from peer.daemon.source_daemon import SourceDaemon
+    from peer.http.pages import source_server
     from peer.options.daemons import source_settings
 
     def ready(daemon: Any) -> None:
+        served = {"http_port": daemon.http_port} if daemon.http_port else {}
         if arguments.json:
-            emit({"ready": True, "port": daemon.port, "enrolment_port": daemon.enrolment_port})
+            ports = {"port": daemon.port, "enrolment_port": daemon.enrolment_port}
+            emit({"ready": True} | ports | served)
         else:
             where = f"{settings['host']}:{daemon.port}"
             print(f"The source listens on {where}; machines join on port {daemon.enrolment_port}.", flush=True)
+        if served and not arguments.json:
+            print(f"HTTP is served on 127.0.0.1:{daemon.http_port}.", flush=True)
 
     chosen = source_settings(settings)
-    start(home_of(arguments), settings["log"], lambda home: SourceDaemon(home, chosen), source_controls, ready)
+    http = None if settings["http"] is None else Http(settings["http"], source_server)
+    start(
+        home_of(arguments), settings["log"], lambda home: SourceDaemon(home, chosen), source_controls, ready, http
+    )
     return 0

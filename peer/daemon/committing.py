@@ -32,6 +32,11 @@ class Committer(Generic[Change, Outcome]):
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
 
+    @property
+    def waiting(self) -> int:
+        """How many changes wait."""
+        return len(self._waiting)
+
     def put(self, change: Change) -> None:
         """Let a change wait for the next transaction."""
         self._waiting.append(_Entry(change))

@@ -63,13 +63,34 @@ async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) ->
         if handler is None:
             raise NoAnswer(f"this daemon cannot {asked.get('do')}")
         async with aclosing(handler(asked)) as answers:
-            async for one in answers:
-                await _send(stream, one)
+            if asked.get("follow"):
+                await _follow(stream, answers)
+            else:
+                async for one in answers:
+                    await _send(stream, one)
         await _send(stream, {"done": True})
     except trio.BrokenResourceError:
         raise
     except Exception as exc:  # whatever a command asks, the daemon goes on
         await _send(stream, {"failed": " ".join(str(exc).split())})
+
+
+async def _follow(stream: trio.SocketStream, answers: AsyncGenerator[Any, None]) -> None:
+    """Send what has no end, until the command goes: at once, though there may be nothing to send."""
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_until_closed, stream)
+            async for one in answers:
+                await _send(stream, one)
+            nursery.cancel_scope.cancel()
+    except* trio.BrokenResourceError as group:
+        raise trio.BrokenResourceError("the command has gone") from group
+
+
+async def _until_closed(stream: trio.SocketStream) -> None:
+    while await stream.receive_some(1 << 10):
+        pass  # a command says nothing more
+    raise trio.BrokenResourceError("the command has gone")
 
 
 async def _line(stream: trio.SocketStream) -> bytes:

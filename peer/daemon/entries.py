@@ -8,8 +8,11 @@ from overlay.feeds.items import Item, Kind
 from peer.hosting.rows import rows_of
 from peer.storage.result_values import Entry
 from peer.storage.result_values import Kind as Stored
+from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xmlmatch import Pattern
 
 _STORED: Final = {Kind.RESULTS: Stored.BATCH, Kind.ERROR: Stored.ERROR, Kind.GAP: Stored.GAP}
@@ -29,11 +32,17 @@ def item_of(entry: Entry) -> Item:
     return Item(entry.number, _READ[entry.kind], entry.data, after, entry.name)
 
 
-def told_of(pattern: Pattern, entry: Entry) -> list[dict[str, Any]]:
-    """Return what a user is told of an entry: its rows, or what is wrong or missing."""
+def told_of(pattern: Pattern, entry: Entry) -> Iterator[dict[str, Any]]:
+    """Yield what a user is told of an entry: its rows, or what is wrong or missing."""
+    about = {"document": entry.number, "name": entry.name}
     if entry.kind is Stored.BATCH:
-        about = {"document": entry.number, "name": entry.name}
-        return [about | {"row": row} for row in rows_of(pattern, entry.data, _MOST_ROWS)]
-    if entry.kind is Stored.ERROR:
-        return [{"document": entry.number, "name": entry.name, "error": entry.data.decode()}]
-    return [{"gap": [entry.after, entry.number]}]
+        try:
+            for row in rows_of(pattern, entry.data, _MOST_ROWS):
+                yield about | {"row": row}
+        except XmlMatchError as exc:
+            # Too many rows, say: whoever reads must be able to get past it.
+            yield about | {"error": " ".join(str(exc).split())}
+    elif entry.kind is Stored.ERROR:
+        yield about | {"error": entry.data.decode()}
+    else:
+        yield {"gap": [entry.after, entry.number]}

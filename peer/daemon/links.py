@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("distributary.links")
 _HANDSHAKE_S: Final = 5.0
 _AT_ONCE: Final = 512 << 10
+_MOST_REASONS: Final = 100
+"""Others have a hand in what reasons say: so many are counted apart, the rest together."""
 _OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended)
 
 
@@ -114,6 +116,11 @@ class Links:
     def sites(self) -> list[str]:
         """The machines that are connected."""
         return sorted(site for site, wire in self._wires.items() if wire.connection.stage is Stage.READY)
+
+    @property
+    def frames_waiting(self) -> int:
+        """How many frames wait to be sent, on all connections."""
+        return sum(wire.connection.outbox.waiting for wire in self._wires.values())
 
     def send(self, site: str, frame: Frame) -> bool:
         """Send a frame; False if there is no connection, and then one is dialled."""
@@ -206,7 +213,8 @@ class Links:
         return self.credential.peer(leaf, datetime.now(UTC), self.revocations)
 
     def _refuse(self, reason: str) -> None:
-        self.refused[reason[:80]] = self.refused.get(reason[:80], 0) + 1
+        short = reason[:80] if reason[:80] in self.refused or len(self.refused) < _MOST_REASONS else "other"
+        self.refused[short] = self.refused.get(short, 0) + 1
         _LOG.warning("refused", extra={"reason": reason})
 
     async def _converse(self, wire: _Wire) -> None:

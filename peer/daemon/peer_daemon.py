@@ -105,6 +105,7 @@ class PeerDaemon:
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self._is_learning = False
         self._nursery: trio.Nursery | None = None
+        self.published = self.http_port = 0
         self.connected = trio.Event()
         self._has_greeted = False
         self.identity.users += [self.links.use, self.permits.use]
@@ -157,7 +158,9 @@ class PeerDaemon:
 
     async def publish(self, name: str, key: str, body: bytes) -> Any:
         """Publish a document through the source; return its number once it is durable."""
-        return await self._ask_source("publish", {"name": name, "key": key, "body": body})
+        told = await self._ask_source("publish", {"name": name, "key": key, "body": body})
+        self.published += bool(told["is_new"])
+        return told
 
     async def drain(self) -> AsyncGenerator[dict[str, int], None]:
         """Have those whom this machine feeds fed by others; yields how many are left, until there are none."""
@@ -207,6 +210,7 @@ class PeerDaemon:
             "role": "peer",
             "port": self.port,
             "certificate_ends": ending(self.credential),
+            "http_port": self.http_port,
             "connected": self.links.sites,
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
@@ -216,6 +220,11 @@ class PeerDaemon:
                 standing_of(self.host.subscriptions[name], SOURCE) for name in sorted(self.host.subscriptions)
             ],
         }
+
+    @property
+    def uncommitted(self) -> int:
+        """How many changes wait to be on disk."""
+        return self._committer.waiting
 
     # What the links tell.
 

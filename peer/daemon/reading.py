@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from peer.storage.result_store import ResultStore
+    from peer.storage.result_values import Hosted
 
 _STRETCH = 1 << 20
 
@@ -31,11 +33,19 @@ class Reading:
         if event is not None:
             event.set()
 
-    async def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
+    def known(self, name: str) -> Hosted:
+        """Return a subscription as it is stored; ``NoAnswer`` if there is none."""
         hosted = self._store.hosted(name)
         if hosted is None:
-            raise NoAnswer(f"there is no subscription {name} here; 'distributary subscriptions' lists them")
+            raise NoAnswer(f"there is no subscription {name[:100]} here; 'distributary subscriptions' lists them")
+        return hosted
+
+    async def entries(
+        self, name: str, after: int, *, follow: bool, beat_s: float = math.inf
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete. Who
+        follows gets an empty one after ``beat_s`` without news."""
+        hosted = self.known(name)
         pattern = read_pattern(hosted.pattern, hosted.columns)
         after = max(after, hosted.start)
         while True:
@@ -51,4 +61,8 @@ class Reading:
             yield {"complete": upto}
             if not follow:
                 return
-            await news.wait()
+            while not news.is_set():
+                with trio.move_on_after(beat_s):
+                    await news.wait()
+                if not news.is_set():
+                    yield {}

@@ -6,6 +6,7 @@ import json
 import logging
 import signal
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -13,6 +14,8 @@ import trio
 from overlay.identity import IdentityError
 from peer.daemon.control import serve_control
 from peer.errors import CommandError
+from peer.http.access import token_in
+from peer.http.limits import HttpLimits
 from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -21,6 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from peer.daemon.control import Handler
+    from peer.http.serving import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """An HTTP server beside the daemon: its port (0: any), and what it offers."""
+
+    port: int
+    make: Callable[[Any, Path, str, HttpLimits], Server]
+
 
 _PLAIN: Final = set(vars(logging.makeLogRecord({}))) | {"message"}
 
@@ -49,6 +62,7 @@ def start(
     make: Callable[[Path], Any],
     controls: Callable[[Any], dict[str, Handler]],
     ready: Callable[[Any], None],
+    http: Http | None = None,
 ) -> None:
     """Make a daemon and run it until it is told to stop; ``CommandError`` if it cannot be made."""
     log_to_stderr(level)
@@ -56,7 +70,13 @@ def start(
         daemon = make(home)
     except (IdentityError, StorageError) as exc:
         raise CommandError(str(exc)) from None
-    trio.run(run_daemon, home, daemon.opened(), controls, ready)
+    token = "" if http is None else token_in(home)
+    try:
+        trio.run(run_daemon, home, daemon.opened(), controls, ready, http, token)
+    except ExceptionGroup as group:
+        if group.split(OSError)[1] is None:  # a port that is taken, say
+            raise CommandError(str(_first(group))) from group
+        raise
 
 
 async def run_daemon(
@@ -64,12 +84,22 @@ async def run_daemon(
     opened: AbstractAsyncContextManager[Any],
     controls: Callable[[Any], dict[str, Handler]],
     ready: Callable[[Any], None],
+    http: Http | None = None,
+    token: str = "",
 ) -> None:
     """Run until SIGTERM or SIGINT; ``ready`` hears when everything listens."""
     async with opened as daemon, trio.open_nursery() as nursery:
         await nursery.start(serve_control, home, controls(daemon))
+        if http is not None:
+            server = http.make(daemon, home, token, HttpLimits())
+            daemon.http_port = await nursery.start(server.serve, http.port)
         ready(daemon)
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:
                 break
         nursery.cancel_scope.cancel()
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    one = group.exceptions[0]
+    return _first(one) if isinstance(one, ExceptionGroup) else one

@@ -96,6 +96,7 @@ class SourceDaemon:
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self._nursery: trio.Nursery | None = None
+        self.published = self.http_port = 0
         self.directory: Directory | None = None
         self.identity.users += [self.links.use, self.permits.use]
 
@@ -188,6 +189,7 @@ class SourceDaemon:
             "site": self.site,
             "role": "source",
             "port": self.port,
+            "http_port": self.http_port,
             "enrolment_port": self.enrolment_port,
             "generation": self._view.generation,
             "last": self._view.last,
@@ -202,6 +204,11 @@ class SourceDaemon:
             "refused": dict(self.links.refused),
             "per_second": self.rates.per_second(trio.current_time()),
         }
+
+    @property
+    def uncommitted(self) -> int:
+        """How many changes wait to be on disk."""
+        return self._committer.waiting
 
     # What the links tell.
 
@@ -326,6 +333,7 @@ class SourceDaemon:
         if isinstance(done, Appended) and done.is_new:
             self._view.last = done.number
             if isinstance(entry, NewDocument):
+                self.published += 1
                 self.views.published(done.number, entry.name, entry.body)
             else:
                 self.views.published(done.number, "", None)

@@ -89,6 +89,7 @@ class Host:
         self._times = times or FeedingTimes()
         self._feeds: dict[int, tuple[Feeding, Attempt, int]] = {}
         self._next = 1
+        self._failovers = 0
         self._own: deque[FromReceiver | FromSender] = deque()
         self._awake: dict[str, None] = {}
         self._served: dict[tuple[str, int], str] = {}
@@ -187,6 +188,11 @@ class Host:
         """How many subscriptions of other machines are fed here."""
         feeds = (site for hosted in self.subscriptions.values() for site, _ in hosted.outlet.feeds)
         return sum(site != self.site for site in feeds)
+
+    @property
+    def failovers(self) -> int:
+        """How often a choice failed and another was taken, of all subscriptions there ever were here."""
+        return self._failovers + sum(hosted.feeding.failovers for hosted in self.subscriptions.values())
 
     # What ``Feeding`` needs.
 
@@ -320,4 +326,5 @@ class Host:
                     self.send(site, frame)
             if not hosted.outlet.feeds:
                 hosted.feeding.end()
+                self._failovers += hosted.feeding.failovers
                 del self.subscriptions[name]

@@ -51,6 +51,11 @@ class Outlet:
         """The subscriptions on other machines that it feeds; one that is moving has two feeds for a while."""
         return {feed.downstream for feed in self.feeds.values() if feed.site != self.site}
 
+    @property
+    def credit_left(self) -> int:
+        """How many bytes the receivers let it send now."""
+        return sum(max(feed.serving.granted - feed.serving.sent, 0) for feed in self.feeds.values())
+
     def open(self, site: str, asked: Open) -> list[FromSender]:
         """Open a feed, or say why not."""
         others = self.crossing - {asked.downstream}

@@ -93,6 +93,11 @@ class SourceViews:
     def __len__(self) -> int:
         return len(self._served)
 
+    @property
+    def credit_left(self) -> int:
+        """How many bytes the receivers let it send now."""
+        return sum(view.outlet.credit_left for view in self._views.values())
+
     def published(self, number: int, name: str, body: bytes | None) -> None:
         """A document is in the log (or an entry that is none): feed it to everybody who is up to date."""
         items = {} if body is None or not self._views else self._match(number, name, body)

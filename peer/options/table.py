@@ -59,6 +59,10 @@ OPTIONS: Final = (
         instead="host and port", many=True,
     ),
     Option(
+        "http", or_none(integer(0, 65_535, "PORT")), _both(None),
+        "serve HTTP on this port of 127.0.0.1 (0: any); the token for it is in the home, in http-token",
+    ),
+    Option(
         "feeds", or_none(integer(0, 1_000_000)), {SOURCE: None},
         "how many subscriptions the source may feed itself; fewer leaves more to the subscribers",
     ),

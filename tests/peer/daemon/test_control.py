@@ -1,0 +1,59 @@
+"""The control socket: who follows is followed no longer than it stays."""
+
+import json
+
+import trio
+import trio.testing
+
+from peer.daemon.control import SOCKET, serve_control
+
+
+async def asking(home, asked):
+    stream = await trio.open_unix_socket(str(home / SOCKET))
+    await stream.send_all(json.dumps(asked).encode() + b"\n")
+    return stream
+
+
+async def test_a_follower_ends_at_once_when_its_command_goes(tmp_path):
+    began, ended = trio.Event(), trio.Event()
+
+    async def follow(_):
+        try:
+            yield {"complete": 1}
+            began.set()
+            await trio.sleep_forever()
+        finally:
+            ended.set()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {"entries": follow})
+        stream = await asking(tmp_path, {"do": "entries", "follow": True})
+        with trio.fail_after(30):
+            assert json.loads(await stream.receive_some(1000)) == {"complete": 1}
+            await began.wait()
+            await stream.aclose()
+            await ended.wait()
+        assert ended.is_set()
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_was_begun_without_following_is_finished_though_its_command_goes(tmp_path):
+    began, may_end, ended = trio.Event(), trio.Event(), trio.Event()
+
+    async def change(_):
+        began.set()
+        await may_end.wait()
+        ended.set()
+        yield {}
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {"change": change})
+        stream = await asking(tmp_path, {"do": "change"})
+        with trio.fail_after(30):
+            await began.wait()
+            await stream.aclose()
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            may_end.set()
+            await ended.wait()
+        assert ended.is_set()
+        nursery.cancel_scope.cancel()
