@@ -6,6 +6,7 @@ tells the machine concerned, and those whose feeds have changed with it. One cha
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -37,6 +38,8 @@ _SIGNED_UNDER: Final = "signed_under"
 
 
 _ASIDE: Final = "aside"
+
+_LOG: Final = logging.getLogger("distributary.source")
 
 
 class Teller(Protocol):
@@ -132,6 +135,7 @@ class Catalog:
                     self.steering.add, name, pattern.text, site, asked.limit, done.start
                 )
                 self._install(changed, but=name)
+                _LOG.info("subscribed", extra={"subscription": name, "site": site, "start": done.start})
         return {
             "start": done.start, "number": done.number, "generation": self._log.generation,
             "configuration": self._signed[name],
@@ -149,6 +153,7 @@ class Catalog:
                 self._teller.forget(name)
                 self._install(await trio.to_thread.run_sync(self.steering.withdraw, name))
                 self._teller.tell(owner, "withdrawn", {"subscription": name, "end": done.number})
+                _LOG.info("withdrawn", extra={"subscription": name, "site": owner, "end": done.number})
         return {"subscription": name, "end": done.number}
 
     def snapshot(self, documents: int) -> dict[str, Any]:
@@ -191,6 +196,7 @@ class Catalog:
             # Everybody's permit is of the new epoch, also where nothing else has changed.
             self._permits.reached(self.steering.generation, self.steering.epoch)
             self._install(self.steering.configurations())
+        _LOG.info("epoch", extra={"epoch": self.steering.epoch, "changed": len(done.configurations)})
         return {
             "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
             "kept": len(done.kept), "rebased": len(done.rebased), "refused": dict(done.refused),

@@ -31,6 +31,8 @@ class Committer(Generic[Change, Outcome]):
     most: int = 2_000
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
+    _is_writing: bool = False
+    _settled: trio.Event = field(default_factory=trio.Event)
 
     @property
     def waiting(self) -> int:
@@ -52,6 +54,12 @@ class Committer(Generic[Change, Outcome]):
         assert entry.outcome is not None
         return entry.outcome
 
+    async def settled(self) -> None:
+        """Return when nothing waits and nothing is being written."""
+        while self._waiting or self._is_writing:
+            self._settled = trio.Event()
+            await self._settled.wait()
+
     async def run(self) -> None:
         """Commit until cancelled; what is being written then is finished first."""
         while True:
@@ -59,6 +67,7 @@ class Committer(Generic[Change, Outcome]):
                 self._wake = trio.Event()
                 await self._wake.wait()
             taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
+            self._is_writing = True
             with trio.CancelScope(shield=True):
                 outcomes = await trio.to_thread.run_sync(self.write, [entry.change for entry in taken])
             for entry, outcome in zip(taken, outcomes, strict=True):
@@ -66,3 +75,5 @@ class Committer(Generic[Change, Outcome]):
                 self.done(entry.change, outcome)
                 if entry.done is not None:
                     entry.done.set()
+            self._is_writing = False
+            self._settled.set()

@@ -60,6 +60,9 @@ class HostedHere:
             columns = self._columns.get(name) or write_columns(Pattern.parse(found.pattern))
             self._committer.put(Begin(name, found.pattern, columns, found.start, found.generation))
         self._committer.put(self._installed(signed))
+        _LOG.info(
+            "configuration", extra={"subscription": name, "epoch": found.epoch, "choices": len(found.choices)}
+        )
         if known is None:
             self._host.install(found, signed, trio.current_time())
         else:

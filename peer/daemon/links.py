@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.links")
 _HANDSHAKE_S: Final = 5.0
+_GOODBYE_S: Final = 1.0
 _AT_ONCE: Final = 512 << 10
 _MOST_REASONS: Final = 100
 """Others have a hand in what reasons say: so many are counted apart, the rest together."""
@@ -66,6 +67,7 @@ class _Wire:
     is_dialled: bool
     wake: trio.Event = field(default_factory=trio.Event)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    is_leaving: bool = False
 
     def stir(self) -> None:
         """Let the writer look again."""
@@ -95,6 +97,7 @@ class Links:
         self._wires: dict[str, _Wire] = {}
         self._dialling: set[str] = set()
         self._nursery: trio.Nursery | None = None
+        self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
         self.bytes_sent = self.bytes_received = 0
         self.refused: dict[str, int] = {}
 
@@ -110,7 +113,8 @@ class Links:
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             task_status.started(listeners[0].socket.getsockname()[1])
-            await trio.serve_listeners(self._accept, listeners, handler_nursery=nursery)
+            with self._listening:
+                await trio.serve_listeners(self._accept, listeners, handler_nursery=nursery)
 
     @property
     def sites(self) -> list[str]:
@@ -137,16 +141,33 @@ class Links:
 
     def dial(self, site: str) -> None:
         """Connect to a machine, unless it is being done."""
-        if site not in self._dialling and self._nursery is not None and site not in self._wires:
+        wanted = site not in self._dialling and site not in self._wires and not self._is_leaving
+        if wanted and self._nursery is not None:
             self._dialling.add(site)
             self._nursery.start_soon(self._dial, site)
 
     def hang_up(self, site: str, reason: str) -> None:
-        """End the connection to a machine."""
+        """End the connection to a machine, once it has been told why, and within a second in any case."""
         wire = self._wires.get(site)
         if wire is not None:
             wire.connection.outbox.put(Bye(reason))
-            wire.scope.cancel()
+            wire.is_leaving = True
+            wire.scope.deadline = trio.current_time() + _GOODBYE_S
+            wire.stir()
+
+    def stop_listening(self) -> None:
+        """Take no more connections, and make none."""
+        self._is_leaving = True
+        self._listening.cancel()
+
+    async def leave(self, reason: str) -> None:
+        """Say goodbye to everybody; returns when all connections have ended, within a second."""
+        self.stop_listening()
+        for site in list(self._wires):
+            self.hang_up(site, reason)
+        if self._wires:
+            with trio.move_on_after(_GOODBYE_S):
+                await self._all_gone.wait()
 
     def revoked(self, revocations: RevocationList) -> None:
         """Take a new list of the revoked, and end what it ends."""
@@ -242,6 +263,8 @@ class Links:
             if was is Stage.GREETING and wire.connection.stage is Stage.READY and not self._kept(wire):
                 return
             for frame in frames:
+                if isinstance(frame, Bye):
+                    _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
                 self._listener.heard(wire.member, frame)
             wire.stir()
 
@@ -249,6 +272,8 @@ class Links:
         while True:
             data = wire.connection.send(_AT_ONCE, trio.current_time())
             if not data:
+                if wire.is_leaving:
+                    wire.scope.cancel()
                 wire.wake = trio.Event()
                 if not wire.connection.outbox:
                     await wire.wake.wait()
@@ -296,10 +321,14 @@ class Links:
             old.scope.cancel()
             self._listener.lost(site)
         self._wires[site] = wire
+        _LOG.info("connected", extra={"site": site, "dialled": wire.is_dialled})
         self._listener.up(wire.member)
         return True
 
     def _gone(self, wire: _Wire) -> None:
         if self._wires.get(wire.member.site) is wire:
             del self._wires[wire.member.site]
+            _LOG.info("lost", extra={"site": wire.member.site})
             self._listener.lost(wire.member.site)
+            if not self._wires:
+                self._all_gone.set()

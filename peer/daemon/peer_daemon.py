@@ -25,7 +25,9 @@ from overlay.wire.frames import Alive, Answer, Ask, Open
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.entries import entry_of, item_of
+from peer.daemon.feed_events import FeedEvents
 from peer.daemon.hosted import HostedHere
+from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
@@ -101,6 +103,7 @@ class PeerDaemon:
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._alone = OneWriter()
         self.rates, self._results = Rates(), 0
+        self._events = FeedEvents(SOURCE)
         self.reading = Reading(self.store_file)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self._is_learning = False
@@ -137,6 +140,10 @@ class PeerDaemon:
                     nursery.cancel_scope.cancel()
         finally:
             self.store_file.close()
+
+    async def leave(self) -> None:
+        """Stop in order: nothing new, everything committed, goodbye to all."""
+        await take_leave(self.links, self._committer)
 
     # What users ask for.
 
@@ -370,6 +377,7 @@ class PeerDaemon:
             if SOURCE not in self.links.sites:
                 self.links.dial(SOURCE)
             self.host.tick(trio.current_time())
+            self._events.look(self.host, trio.current_time())
             self.rates.look(trio.current_time(), {
                 "results": self._results, "bytes_sent": self.links.bytes_sent,
                 "bytes_received": self.links.bytes_received,

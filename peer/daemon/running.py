@@ -1,25 +1,30 @@
-"""Running a daemon as a process: until a signal, with its control socket, and logs as lines of JSON."""
+"""Running a daemon as a process: until a signal, with its control socket, and logs as lines of JSON.
+
+The first SIGTERM or SIGINT stops it in order, a second one at once. A service manager hears of both ends.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
 from overlay.identity import IdentityError
 from peer.daemon.control import serve_control
+from peer.daemon.notify import Notifier
 from peer.errors import CommandError
 from peer.http.access import token_in
 from peer.http.limits import HttpLimits
 from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -35,6 +40,7 @@ class Http:
     make: Callable[[Any, Path, str, HttpLimits], Server]
 
 
+_LOG: Final = logging.getLogger("distributary.service")
 _PLAIN: Final = set(vars(logging.makeLogRecord({}))) | {"message"}
 
 
@@ -56,50 +62,80 @@ def log_to_stderr(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
+class Service(Protocol):
+    """What runs as a process. ``http_port``: where it serves HTTP, if it does."""
+
+    http_port: int
+
+    def opened(self) -> AbstractAsyncContextManager[Any]:
+        """Run while the block runs."""
+
+    async def leave(self) -> None:
+        """Stop in order; bounded in time."""
+
+
 def start(
     home: Path,
     level: str,
-    make: Callable[[Path], Any],
+    make: Callable[[Path], Service],
     controls: Callable[[Any], dict[str, Handler]],
     ready: Callable[[Any], None],
     http: Http | None = None,
 ) -> None:
-    """Make a daemon and run it until it is told to stop; ``CommandError`` if it cannot be made."""
+    """Make a daemon and run it until it is told to stop; ``CommandError`` if it cannot be made, or not listen."""
     log_to_stderr(level)
-    try:
-        daemon = make(home)
-    except (IdentityError, StorageError) as exc:
-        raise CommandError(str(exc)) from None
     token = "" if http is None else token_in(home)
     try:
-        trio.run(run_daemon, home, daemon.opened(), controls, ready, http, token)
-    except ExceptionGroup as group:
-        if group.split(OSError)[1] is None:  # a port that is taken, say
-            raise CommandError(str(_first(group))) from group
+        trio.run(run_daemon, home, make(home), controls, ready, http, token)
+    except (IdentityError, StorageError) as exc:
+        raise CommandError(str(exc)) from None
+    except BaseExceptionGroup as group:
+        only = _only(group)
+        if isinstance(only, (OSError, CommandError)):  # a port that is taken, say
+            raise CommandError(str(only)) from group
         raise
+
+
+def _only(exc: BaseException) -> BaseException:
+    """Return the one error that nurseries have wrapped; the group itself if there are several."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc
 
 
 async def run_daemon(
     home: Path,
-    opened: AbstractAsyncContextManager[Any],
+    daemon: Service,
     controls: Callable[[Any], dict[str, Handler]],
     ready: Callable[[Any], None],
     http: Http | None = None,
     token: str = "",
 ) -> None:
-    """Run until SIGTERM or SIGINT; ``ready`` hears when everything listens."""
-    async with opened as daemon, trio.open_nursery() as nursery:
-        await nursery.start(serve_control, home, controls(daemon))
-        if http is not None:
-            server = http.make(daemon, home, token, HttpLimits())
-            daemon.http_port = await nursery.start(server.serve, http.port)
-        ready(daemon)
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                break
-        nursery.cancel_scope.cancel()
+    """Run until SIGTERM or SIGINT, then stop in order; ``ready`` hears when everything listens."""
+    notifier = Notifier()
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as outer:
+            async with daemon.opened(), trio.open_nursery() as nursery:
+                await nursery.start(serve_control, home, controls(daemon))
+                if http is not None:
+                    server = http.make(daemon, home, token, HttpLimits())
+                    daemon.http_port = await nursery.start(server.serve, http.port)
+                ready(daemon)
+                notifier.say("READY=1", f"MAINPID={os.getpid()}")
+                _LOG.info("ready", extra={"home": str(home), "pid": os.getpid()})
+                nursery.start_soon(notifier.keep_alive)
+                name = signal.Signals(await anext(signals)).name
+                outer.start_soon(_end_at_once, signals)
+                notifier.say("STOPPING=1")
+                _LOG.info("stopping", extra={"signal": name})
+                await daemon.leave()
+                nursery.cancel_scope.cancel()
+            outer.cancel_scope.cancel()
+    _LOG.info("stopped")
 
 
-def _first(group: ExceptionGroup[Exception]) -> Exception:
-    one = group.exceptions[0]
-    return _first(one) if isinstance(one, ExceptionGroup) else one
+async def _end_at_once(signals: AsyncIterator[int]) -> None:
+    """Do not wait any longer when a second signal comes: what is on disk is whole at any time."""
+    number = await anext(signals)
+    _LOG.warning("ended at once", extra={"signal": signal.Signals(number).name})
+    os._exit(128 + number)

@@ -28,6 +28,7 @@ from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
+from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
 from peer.daemon.log_view import LogView
 from peer.daemon.one_writer import OneWriter
@@ -136,6 +137,10 @@ class SourceDaemon:
         finally:
             self.log.close()
 
+    async def leave(self) -> None:
+        """Stop in order: nothing new, everything committed, goodbye to all."""
+        await take_leave(self.links, self._committer)
+
     # What users ask for.
 
     async def publish(self, publisher: str, name: str, key: str, body: bytes) -> dict[str, Any]:
@@ -214,7 +219,6 @@ class SourceDaemon:
 
     def up(self, member: Member) -> None:
         """A machine is connected; it greets first."""
-        _LOG.info("connected", extra={"site": member.site})
 
     def lost(self, site: str) -> None:
         """A machine is gone."""
@@ -334,6 +338,9 @@ class SourceDaemon:
             self._view.last = done.number
             if isinstance(entry, NewDocument):
                 self.published += 1
+                _LOG.info(
+                    "published", extra={"number": done.number, "document": entry.name, "by": entry.publisher}
+                )
                 self.views.published(done.number, entry.name, entry.body)
             else:
                 self.views.published(done.number, "", None)
