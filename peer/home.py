@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+
+class NoDaemon(CommandError):
+    """There is no daemon in a folder."""
+
+
 VARIABLE: Final = "DISTRIBUTARY_HOME"
 _SOCKET: Final = "control.sock"
 
@@ -37,7 +42,7 @@ def ask(home: Path, do: str, /, **fields: Any) -> Iterator[dict[str, Any]]:
         try:
             connection.connect(str(home / _SOCKET))
         except (FileNotFoundError, ConnectionRefusedError):
-            raise CommandError(
+            raise NoDaemon(
                 f"no daemon runs in {home}; start one with 'distributary peer run --home {home}' "
                 f"(or 'source run'), or name another folder with --home"
             ) from None

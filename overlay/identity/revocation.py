@@ -31,7 +31,7 @@ from overlay.identity.member import LONGEST_NAME, SKEW, check_name
 from overlay.identity.untrusted import decode_untrusted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from overlay.identity.certificates import Root
@@ -121,8 +121,33 @@ class RevocationList:
         revoked |= {check_name("site", site): RevokedSite(number, needed_until_s) for site in sites}
         single = {serial: end for serial, end in self.serials.items() if end > today}
         single |= dict.fromkeys(serials, needed_until_s)
-        entries = [(site, entry.number, entry.needed_until_s) for site, entry in sorted(revoked.items())]
-        certificates = [(serial.to_bytes(SERIAL_BYTES, "big"), end) for serial, end in sorted(single.items())]
+        return self._with(revoked, single, number=number, dht_key=dht_key, signer=signer)
+
+    def renumbered(self, number: int, signer: Issuer, *, dht_key: int) -> RevocationList:
+        """Return the same entries under a higher number: what a restored source begins with."""
+        if number <= self.number:
+            raise ValueError(f"list {number} would not be newer than {self.number}")
+        return self._with(self.sites, self.serials, number=number, dht_key=dht_key, signer=signer)
+
+    def merged(self, other: RevocationList, signer: Issuer, *, dht_key: int) -> RevocationList:
+        """Return the next list, with the entries of both: nobody is forgotten whom a lost source has revoked."""
+        sites = dict(self.sites)
+        for site, entry in other.sites.items():
+            known = sites.get(site, entry)
+            sites[site] = max(known, entry, key=lambda one: (one.number, one.needed_until_s))
+        serials = {
+            serial: max(other.serials.get(serial, 0), self.serials.get(serial, 0))
+            for serial in self.serials.keys() | other.serials.keys()
+        }
+        number = max(self.number, other.number) + 1
+        return self._with(sites, serials, number=number, dht_key=dht_key, signer=signer)
+
+    def _with(
+        self, sites: Mapping[str, RevokedSite], serials: Mapping[int, int], *, number: int, dht_key: int,
+        signer: Issuer,
+    ) -> RevocationList:  # fmt: skip
+        entries = [(site, entry.number, entry.needed_until_s) for site, entry in sorted(sites.items())]
+        certificates = [(serial.to_bytes(SERIAL_BYTES, "big"), end) for serial, end in sorted(serials.items())]
         return _sign(_Said(self.network, number, dht_key, entries, certificates), signer)
 
     def signed_again(self, signer: Issuer) -> RevocationList:

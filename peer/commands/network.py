@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
-from peer.home import add_home, ask_one, home_of
+from peer.home import NoDaemon, add_home, ask_one, home_of
 from peer.output import emit
 
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY: Final = "Make a network; invite, join, revoke machines."
+SUMMARY: Final = "Make a network; invite, join, revoke machines; back the source up and restore it."
 _EPILOG: Final = """\
 examples:
   distributary network init news --home /var/lib/distributary      on the source's machine
   distributary network invite paris --role subscriber              prints a token, good once, for a day
   distributary network join TOKEN --home ~/.distributary           on the machine called paris
   distributary network revoke paris                                cuts it off everywhere
+  distributary network backup /mnt/vault/news-monday               the source's log and keys, while it runs
+  distributary network restore /mnt/vault/news-monday --home /var/lib/restored
 """
 
 
@@ -42,7 +45,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     revoke = commands.add_parser("revoke", help="cut a machine off")
     revoke.add_argument("site")
     revoke.set_defaults(run=_revoke)
-    for one in (init, invite, join, revoke):
+    backup = commands.add_parser("backup", help="write the source's log, catalog and keys to a file")
+    backup.add_argument("file", help="a file that is not there yet; it will hold every secret of the network")
+    backup.set_defaults(run=_backup)
+    restore = commands.add_parser("restore", help="make a source from a backup, in a folder of its own (--home)")
+    restore.add_argument("file", help="what 'network backup' wrote")
+    restore.add_argument(
+        "--above", type=int, default=0, metavar="N",
+        help="number documents above N, if a machine was refused because it has seen N",
+    )  # fmt: skip
+    restore.set_defaults(run=_restore)
+    for one in (init, invite, join, revoke, backup, restore):
+        one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         add_home(one)
         one.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -103,4 +117,60 @@ def _revoke(arguments: argparse.Namespace) -> int:
         emit(told)
     else:
         print(f"{told['site']} is revoked (list {told['list']}).")
+    return 0
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    home, file = home_of(arguments), Path(arguments.file).expanduser().absolute()
+    try:
+        told = ask_one(home, "backup", file=str(file))
+    except NoDaemon:
+        told = _backup_stopped(home, file)
+    if arguments.json:
+        emit(told)
+        return 0
+    print(f"{told['file']}: {told['last']:,} entries of the log and all keys of {told['network']}, as of now.")
+    print("Whoever has this file can be the source: keep it as safe as the source itself.")
+    if told["has_root_key"]:
+        print(f"The root key is in it too: move {home / 'authority' / 'root.key'} offline, and back up again.")
+    return 0
+
+
+def _backup_stopped(home: Path, file: Path) -> dict[str, Any]:
+    """Back a source up that does not run."""
+    import time
+
+    from overlay.identity import Authority, IdentityError
+    from peer.daemon.source_backup import About, secrets_of, write_backup
+    from peer.storage.errors import StorageError
+    from peer.storage.source_log import SourceLog
+
+    if not (home / "source.sqlite").exists():
+        raise CommandError(f"{home} is not the home of a source; name one with --home")
+    try:
+        about = About(Authority.load(home / "authority").root.network, time.time())
+        with SourceLog.open(home / "source.sqlite") as log:
+            return write_backup(log, secrets_of(home), file, about)
+    except (IdentityError, StorageError) as exc:
+        raise CommandError(str(exc)) from None
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    from overlay.identity import IdentityError
+    from peer.daemon.source_backup import restore_home
+    from peer.storage.errors import StorageError
+
+    home = home_of(arguments)
+    try:
+        told = restore_home(Path(arguments.file).expanduser(), home, above=arguments.above)
+    except (IdentityError, StorageError) as exc:
+        raise CommandError(str(exc)) from None
+    if arguments.json:
+        emit(told)
+        return 0
+    print(f"The source of {told['network']} is in {home}, with the log up to {told['kept']:,}.")
+    print(f"New documents are numbered from {told['base'] + 1:,} on; what was published after the backup is lost.")
+    if told["invitations_forgotten"]:
+        print("Tokens that were given before are not good any more: invite again.")
+    print(f"Make sure that the old source never runs again. Next: distributary source run --home {home}")
     return 0

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 _SIGNED_UNDER: Final = "signed_under"
 """The state that holds the serial number of the certificate under which all configurations are signed."""
-
-
 _ASIDE: Final = "aside"
 
 _LOG: Final = logging.getLogger("distributary.source")
@@ -115,6 +113,19 @@ class Catalog:
             self.steering.add_site(member.site, asked.capacity)
         self.sites[member.site] = record
         return [self._signed[name] for name in self.owned_by(member.site) if name in self._signed]
+
+    def compared(self, site: str, names: Iterable[str]) -> tuple[dict[str, int], list[str]]:
+        """Say of what a machine has as live subscriptions which have ended, and where, and which are not known."""
+        ended, unknown = {}, []
+        for name in names:
+            if self.owners.get(name) == site:
+                continue
+            entry = self._log.subscription(name)
+            if entry is None:
+                unknown.append(name)
+            elif entry.site == site and entry.end is not None:
+                ended[name] = entry.end
+        return ended, unknown
 
     async def subscribe(self, site: str, asked: requests.Subscribe) -> dict[str, Any]:
         """Make a subscription of a machine; asked again, it is the same one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -81,6 +82,9 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
     async def revoke(asked: dict[str, Any]) -> Any:
         return await daemon.revoke(asked["site"])
 
+    async def backup(asked: dict[str, Any]) -> Any:
+        return await daemon.backup(Path(asked["file"]))
+
     async def status(_: dict[str, Any]) -> Any:
         return daemon.status() | await daemon.catalog.overview(daemon.links.sites)
 
@@ -100,4 +104,5 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
     return {
         "publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status),
         "snapshot": _one(snapshot), "adopt": _one(adopt), "trace": _one(trace),
+        "backup": _one(backup),
     }  # fmt: skip

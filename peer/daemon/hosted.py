@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -12,6 +12,7 @@ from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.rows import write_columns
 from peer.storage.log_values import Version
 from peer.storage.result_values import Begin, Drain, Install, State
+from planner.problem import MOST_FEEDS
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
@@ -46,15 +47,15 @@ class HostedHere:
         self.configure(signed)
         await self._committer.commit(self._installed(signed))
 
-    def configure(self, signed: bytes) -> None:
-        """Take a configuration in."""
+    def configure(self, signed: bytes) -> str:
+        """Take a configuration in; return the subscription's name if it was withdrawn here, else nothing."""
         found = self._permits.open(signed)
         if found.site != self._site:
             raise MalformedConfiguration(f"it is for {found.site}")
         name, is_here = found.subscription, found.subscription in self._host.subscriptions
         known = None if is_here else self._store.hosted(name)
         if name in self._ended or (known is not None and known.state is not State.LIVE):
-            return  # it was withdrawn, and this was said before
+            return name  # this was said before
         if known is None and not is_here:
             # If this process did not ask for it, the answer was lost, with the order of its columns.
             columns = self._columns.get(name) or write_columns(Pattern.parse(found.pattern))
@@ -67,6 +68,33 @@ class HostedHere:
             self._host.install(found, signed, trio.current_time())
         else:
             self._again(found, signed, known)
+        return ""
+
+    def seen(self) -> tuple[int, int]:
+        """Return the highest generation and the highest number of the log that anything here has."""
+        known = self._store.subscriptions()
+        generations = [one.frontier.generation for one in known] + [
+            one.version.generation for one in known if one.version
+        ]
+        return max(generations, default=0), max((one.frontier.upto for one in known), default=0)
+
+    def live(self) -> list[str]:
+        """List the subscriptions that live here."""
+        return [
+            one.id for one in self._store.subscriptions() if one.state is State.LIVE and one.id not in self._ended
+        ]
+
+    def announcement(self, name: str) -> dict[str, Any] | None:
+        """Say what a subscription is, for a source that does not know it; None if it does not live here."""
+        known = self._store.hosted(name)
+        if known is None or known.state is not State.LIVE or name in self._ended:
+            return None
+        hosted = self._host.subscriptions.get(name)
+        feeds = MOST_FEEDS if hosted is None else hosted.configuration.feeds
+        return {
+            "subscription": name, "pattern": known.pattern, "columns": known.columns, "start": known.start,
+            "limit": None if feeds >= MOST_FEEDS else limit_of(feeds),
+        }  # fmt: skip
 
     def withdrawn(self, name: str, end: int) -> None:
         """A subscription ends with a document."""
@@ -94,3 +122,13 @@ class HostedHere:
     def _again(self, found: Configuration, signed: bytes, known: Hosted) -> None:
         """Go on with a subscription from what is stored of it."""
         self._host.install(found, signed, trio.current_time(), frontier=known.frontier.upto, lowest=known.lowest)
+
+
+def limit_of(hard: int) -> int:
+    """Return the plan limit of which a number of feeds is the hard limit (``planner.problem.hard_limit``).
+
+    >>> from planner.problem import hard_limit
+    >>> [limit_of(hard_limit(limit)) for limit in (0, 1, 2, 30, 31)]
+    [0, 1, 2, 30, 31]
+    """
+    return (hard * 5 + 8) // 9

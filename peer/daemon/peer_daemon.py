@@ -12,14 +12,13 @@ import secrets
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import trio
 
 from overlay.feeds.receiving import WINDOW
-from overlay.identity import Address, Credential, IdentityError, Role, decode_list_untrusted
+from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Open
 from peer.daemon.committing import Committer
@@ -29,16 +28,15 @@ from peer.daemon.feed_events import FeedEvents
 from peer.daemon.hosted import HostedHere
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
+from peer.daemon.membership import Membership
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
-from peer.daemon.remembered import Remembered
 from peer.daemon.standing import standing_of
 from peer.daemon.tracing import traced_here
-from peer.hosting.configuration import MalformedConfiguration
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from overlay.feeds.items import Item
-    from overlay.identity import Member, RevocationList
+    from overlay.identity import Member
     from overlay.wire.frames import Frame
     from peer.storage.result_values import Change
     from xmlmatch import Pattern
@@ -64,6 +62,7 @@ _TRIM_S: Final = 60.0
 _TRIES: Final = 3
 _LAG_S: Final = 2.0
 _CONNECT_S: Final = 10.0
+_SHUN_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,9 @@ class PeerDaemon:
         self.settings = settings
         self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
         self.links = Links(self.credential, self, self._find, patience=settings.patience)
-        self._remembered = Remembered(home / "identity", self.credential.root)
-        self.links.revocations = self._remembered.revocations(self.links.revocations)
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
-        self.generation = 0
         self._committer: Committer[Change, bool] = Committer(self._write, self._written)
         self._addresses: dict[str, tuple[Address, ...]] = {}
         self._doubted: set[str] = set()
@@ -106,11 +102,11 @@ class PeerDaemon:
         self._events = FeedEvents(SOURCE)
         self.reading = Reading(self.store_file)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
-        self._is_learning = False
+        self.membership = Membership(self.identity, self.links, self.questions, self.hosted, self, source=SOURCE)
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.connected = trio.Event()
-        self._has_greeted = False
+        self._shuns_until = 0.0
         self.identity.users += [self.links.use, self.permits.use]
 
     @property
@@ -133,7 +129,7 @@ class PeerDaemon:
                     nursery.start_soon(self._committer.run)
                     self.hosted.resume()
                     nursery.start_soon(self.identity.keep_renewed, self._renew)
-                    nursery.start_soon(self.directory.announce, self._own_addresses())
+                    nursery.start_soon(self.directory.announce, self.own_addresses())
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
                     yield self
@@ -219,6 +215,7 @@ class PeerDaemon:
             "certificate_ends": ending(self.credential),
             "http_port": self.http_port,
             "connected": self.links.sites,
+            "trouble": self.membership.trouble,
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
@@ -259,7 +256,7 @@ class PeerDaemon:
             case Answer():
                 self.questions.answered(member.site, frame)
             case Alive() if frame.revocation > self.links.revocations.number and self._nursery is not None:
-                self._nursery.start_soon(self._learn_revocations)
+                self._nursery.start_soon(self.membership.learn)
             case _ if hasattr(frame, "feed"):
                 self.host.handle(member.site, frame, trio.current_time())  # type: ignore[arg-type]  # a feed's
 
@@ -283,57 +280,30 @@ class PeerDaemon:
             case "withdrawn":
                 self.hosted.withdrawn(body["subscription"], body["end"])
             case "revocations":
-                self._take_list(decode_list_untrusted(body, self.credential.root, datetime.now(UTC)))
+                self.membership.take_list(body)
+            case "your_revocations":
+                return self.links.revocations.encoded
             case "dht_key":
-                self.identity.take_dht_key(body["number"], body["secret"])
+                self.membership.take_dht_key(body)
             case _:
                 raise KeyError(f"nobody here knows about {what}")
         return True
 
-    def _take_list(self, found: RevocationList) -> None:
-        known = self.links.revocations
-        if known.number >= 0:
-            known.replaced_by(found)
-        if found != known:
-            self._remembered.keep_revocations(found)
-            self.links.revoked(found)
-
-    def _own_addresses(self) -> tuple[Address, ...]:
+    def own_addresses(self) -> tuple[Address, ...]:
+        """Say where this machine can be dialled."""
         return self.settings.addresses or (Address(self.settings.host, self.port),)
 
-    async def _greet(self) -> None:
-        """Tell the source where this machine is, and take in how its subscriptions are fed."""
-        own = self._own_addresses()
-        try:
-            found = await self.questions.ask(SOURCE, "greet", {
-                "addresses": [str(one) for one in own], "capacity": self.settings.capacity,
-                "is_first": not self._has_greeted,
-            })  # fmt: skip
-            self.generation = found["generation"]
-            self._told_by_source("revocations", found["revocations"])
-            self._told_by_source("dht_key", found["dht_key"])
-            for signed in found["configurations"]:
-                self.hosted.configure(signed)
-        except (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError, ValueError) as exc:
-            _LOG.warning("source", extra={"reason": str(exc)})
-            self.links.hang_up(SOURCE, "its answer makes no sense")
-            return
-        self._has_greeted = True
-        self.connected.set()
+    def own_capacity(self) -> int | None:
+        """Say how many feeds this machine bears."""
+        return self.settings.capacity
 
-    async def _learn_revocations(self) -> None:
-        """Somebody knows a newer list of the revoked: ask the source for it."""
-        if self._is_learning:
-            return
-        self._is_learning = True
-        try:
-            self._told_by_source("revocations", await self.questions.ask(SOURCE, "revocations", None))
-            if self.links.revocations.dht_key > self.credential.settings.dht_keys.current.number:
-                self._told_by_source("dht_key", await self.questions.ask(SOURCE, "dht_key", None))
-        except (NoAnswer, IdentityError, KeyError, TypeError, ValueError) as exc:
-            _LOG.warning("revocations", extra={"reason": str(exc)})
-        finally:
-            self._is_learning = False
+    async def _greet(self) -> None:
+        """Meet the source; if they do not agree, not again for a while."""
+        if await self.membership.greet():
+            self.connected.set()
+        else:
+            self._shuns_until = trio.current_time() + _SHUN_S
+            self.links.hang_up(SOURCE, "it does not agree with this machine")
 
     async def _renew(self) -> None:
         await self.identity.renew_by(self._ask_source)
@@ -374,7 +344,7 @@ class PeerDaemon:
 
     async def _beat(self) -> None:
         while True:
-            if SOURCE not in self.links.sites:
+            if SOURCE not in self.links.sites and trio.current_time() >= self._shuns_until:
                 self.links.dial(SOURCE)
             self.host.tick(trio.current_time())
             self._events.look(self.host, trio.current_time())

@@ -17,12 +17,19 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
 
 
 class Greet(msgspec.Struct, frozen=True):
-    """Here I am: where I can be dialled, and how many feeds I bear."""
+    """Here I am: where I can be dialled, how many feeds I bear, and what I have of the log and the catalog.
+
+    ``generation`` and ``frontier``: the highest generation and number of the log that anything here has seen.
+    ``revocations``: the number of the list of the revoked. ``subscriptions``: those that live here."""
 
     addresses: Annotated[list[Annotated[str, msgspec.Meta(max_length=300)]], msgspec.Meta(max_length=8)]
     capacity: _Count | None = None
     is_first: bool = False
     """Whether this process greets for the first time: then a machine that was drained feeds again."""
+    generation: _Number = 0
+    frontier: _Number = 0
+    revocations: _Number = 0
+    subscriptions: Annotated[list[_Name], msgspec.Meta(max_length=100_000)] = []
 
 
 class Subscribe(msgspec.Struct, frozen=True):

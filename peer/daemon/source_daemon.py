@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -23,7 +22,6 @@ from overlay.identity import (
 )
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon import requests
-from peer.daemon.admissions import Admissions
 from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
@@ -31,12 +29,14 @@ from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
 from peer.daemon.log_view import LogView
+from peer.daemon.members import Members
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
+from peer.daemon.source_backup import About, secrets_of, write_backup
 from peer.daemon.source_state import (
     SourceSettings,
     known_revocations,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from overlay.identity import Application, Enroller, Member
+    from overlay.identity import Member
     from overlay.wire.frames import Frame
     from peer.storage.log_values import NewEntry
 
@@ -72,6 +72,7 @@ class SourceDaemon:
 
     def __init__(self, home: Path, settings: SourceSettings) -> None:
         warm_source()
+        self._home = home
         self.identity = OwnIdentity(Credential.load(home / "identity"))
         self.credential.member.require(Role.SOURCE)
         self.authority = Authority.load(home / "authority")
@@ -84,7 +85,6 @@ class SourceDaemon:
         self.links = Links(self.credential, self, self._find, patience=settings.patience)
         self.questions = Questions(self.links.send)
         self.views = SourceViews(self.site, self._view, self)
-        self._admissions = Admissions(self.log, self.authority, self._alone)
         self.links.revocations = known_revocations(self.log, self.credential, self.authority)
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self.port = self.enrolment_port = 0
@@ -93,6 +93,9 @@ class SourceDaemon:
         )
         self.catalog = Catalog(
             self.log, self._alone, self.permits, self._committer, self, source=SOURCE, feeds=settings.feeds
+        )
+        self.members = Members(
+            self.log, self._alone, self.identity, self.authority, self.links, self.catalog, self._view, self
         )
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
@@ -115,7 +118,11 @@ class SourceDaemon:
                 host = self.settings.host
                 self.port = await nursery.start(self.links.serve, host, self.settings.port)
                 self.enrolment_port = await nursery.start(
-                    serve_enrolment, lambda: self.credential, host, self.settings.enrolment_port, self._admit
+                    serve_enrolment,
+                    lambda: self.credential,
+                    host,
+                    self.settings.enrolment_port,
+                    self.members.admit,
                 )
                 self.identity.keep_source_at(
                     self.settings.reached_at(self.port)
@@ -156,32 +163,17 @@ class SourceDaemon:
 
     def invite(self, site: str, roles: Sequence[str], hours: float) -> dict[str, Any]:
         """Invite a machine; return the token."""
-        is_revoked = site in self.links.revocations.sites
-        is_member = site in self.catalog.sites and not is_revoked and not self._admissions.has_ended(site)
-        if site == self.site or is_member:
-            raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
-        address = self.settings.joined_at(self.enrolment_port)
-        token = self._admissions.invite(site, roles, hours, address, self.links.revocations.number)
-        return {"site": site, "token": token}
+        return self.members.invite(site, roles, hours, self.settings.joined_at(self.enrolment_port))
 
     async def revoke(self, site: str) -> dict[str, Any]:
         """Cut a machine off, everywhere."""
-        if site == self.site:
-            raise NoAnswer("the source cannot be revoked")
-        self._admissions.withdraw(site)
-        dht_key = self.identity.rotate_dht_key()
-        found = self.links.revocations.extended(
-            self.authority.intermediate, datetime.now(UTC), dht_key=dht_key.number, sites=[site]
-        )
-        self._alone(self.log.put_state, "revocations", found.encoded)
-        self.links.revoked(found)
-        for other in self.links.sites:
-            if other != site:  # its connection is being ended
-                self.tell(other, "revocations", found.encoded)
-                self.tell(other, "dht_key", self._dht_key())
-        for name in self.catalog.owned_by(site):
-            await self.catalog.withdraw(name)
-        return {"site": site, "list": found.number}
+        return await self.members.revoke(site)
+
+    async def backup(self, path: Path) -> dict[str, Any]:
+        """Write everything that the source is to a file, while it runs."""
+        about = About(self.credential.member.network, time.time())
+        secrets = secrets_of(self._home)
+        return await trio.to_thread.run_sync(write_backup, self.log, secrets, path, about)
 
     async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Take a full plan over; also say how much the source feeds before and after."""
@@ -246,7 +238,7 @@ class SourceDaemon:
     async def _answer(self, member: Member, what: str, body: bytes) -> Any:
         match what:
             case "greet":
-                return await self._greeted(member, requests.read(body, requests.Greet))
+                return await self.members.greeted(member, requests.read(body, requests.Greet))
             case "drain":
                 is_over = requests.read(body, requests.Drain).is_over
                 return await (self.catalog.take_back if is_over else self.catalog.set_aside)(member.site)
@@ -258,9 +250,9 @@ class SourceDaemon:
             case "revocations":
                 return self.links.revocations.encoded
             case "dht_key":
-                return self._dht_key()
+                return self.members.dht_key()
             case "renew":
-                return self._admissions.renew(member, requests.read(body, requests.Renew), self.links.revocations)
+                return self.members.renew(member, requests.read(body, requests.Renew))
             case "publish":
                 member.require(Role.PUBLISHER)
                 asked = requests.read(body, requests.Publish)
@@ -279,22 +271,7 @@ class SourceDaemon:
             case _:
                 raise NoAnswer(f"nobody here knows about {what[:50]}")
 
-    async def _greeted(self, member: Member, asked: requests.Greet) -> dict[str, Any]:
-        found = self.catalog.greeted(member, asked)
-        if asked.is_first:
-            await self.catalog.take_back(member.site)
-        return {
-            "generation": self._view.generation,
-            "revocations": self.links.revocations.encoded,
-            "dht_key": self._dht_key(),
-            "configurations": found,
-        }
-
-    def _dht_key(self) -> dict[str, Any]:
-        key = self.credential.settings.dht_keys.current
-        return {"number": key.number, "secret": key.secret}
-
-    # What the catalog lets others know.
+    # What the catalog and the members let others know.
 
     def push(self, kept: Sequence[Kept]) -> None:
         """Put configurations into the DHT, in the background."""
@@ -312,6 +289,10 @@ class SourceDaemon:
         """Tell a machine something if it is connected; else it learns of it when it greets."""
         if self._nursery is not None and site in self.links.sites:
             self._nursery.start_soon(self._told, site, what, body)
+
+    async def ask(self, site: str, what: str, body: Any) -> Any:
+        """Ask a machine something."""
+        return await self.questions.ask(site, what, body)
 
     async def _told(self, site: str, what: str, body: Any) -> None:
         try:
@@ -363,10 +344,6 @@ class SourceDaemon:
 
     async def _find(self, site: str) -> tuple[Address, ...]:
         return ()  # machines dial the source
-
-    async def _admit(self, enroller: Enroller, application: Application) -> bytes:
-        chain = self._admissions.admit(application)
-        return enroller.admit(chain, self.credential.settings, max(self.links.revocations.number, 0))
 
     async def _renew(self) -> None:
         self.identity.renew_as_source(self.authority)

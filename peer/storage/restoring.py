@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from peer.storage.errors import BrokenStore, NewerStore
@@ -13,6 +15,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from peer.storage.log_values import Extent
+
+
+def read_backup(backup: Path, key: str) -> tuple[int, bytes | None]:
+    """Return the highest number in a backup, and the state under a key; the backup is only read.
+
+    ``BrokenStore`` if it is no log; whether it is a sound one, ``restore`` finds out.
+    """
+    if not backup.is_file():
+        raise BrokenStore(backup, "there is no such file")
+    address = f"{backup.absolute().as_uri()}?mode=ro&immutable=1"
+    with translated(backup), closing(sqlite3.connect(address, uri=True)) as connection:
+        [last] = connection.execute("SELECT last FROM extent").fetchone()
+        row = connection.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
+        return int(last), None if row is None else bytes(row[0])
 
 
 def restore(backup: Path, path: Path, *, above: int, generation_above: int = 0) -> Extent:

@@ -42,6 +42,12 @@ class SourceCatalog:
             rows = connection.execute(f"{_ENTRY} WHERE ended > ? ORDER BY ended", (after,))
             return [CatalogEntry(*row) for row in rows]
 
+    def subscription(self, name: str) -> CatalogEntry | None:
+        """Return a subscription, live or ended; None if there never was one of that name."""
+        with self._database.reading() as connection:
+            row = connection.execute(f"{_ENTRY} WHERE id = ?", (name,)).fetchone()
+            return None if row is None else CatalogEntry(*row)
+
     def put_site(self, *sites: SiteRecord) -> None:
         """Replace what is known of some sites."""
         with self._database.transaction() as connection:
@@ -87,6 +93,14 @@ class SourceCatalog:
                 connection.execute("DELETE FROM state WHERE key = ?", (key,))
             else:
                 connection.execute("REPLACE INTO state (key, value) VALUES (?, ?)", (key, value))
+
+    def states(self, prefix: str) -> dict[str, bytes]:
+        """Return the values whose keys begin with a prefix, by key."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT key, value FROM state WHERE substr(key, 1, ?) = ? ORDER BY key", (len(prefix), prefix)
+            )
+            return {key: bytes(value) for key, value in rows}
 
     def get_state(self, key: str) -> bytes | None:
         """Return the value under a key, None if there is none."""

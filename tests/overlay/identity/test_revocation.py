@@ -105,6 +105,20 @@ def test_two_lists_of_one_number_or_of_two_networks_do_not_replace_each_other():
         NONE.replaced_by(first_list("other", other.intermediate, dht_key=1))
 
 
+def test_lists_that_went_apart_are_merged_and_nobody_is_forgotten():
+    common = revoking(sites=["a"])
+    lost = revoking(revoking(common, sites=["b"]), sites=["a"], serials=[7])
+    restored = revoking(common.renumbered(1000, NET.intermediate, dht_key=9), sites=["c"], serials=[8])
+    merged = restored.merged(lost, NET.intermediate, dht_key=10)
+    assert merged == decode_list_untrusted(merged.encoded, NET.root, NOW)
+    assert (merged.number, merged.dht_key) == (1002, 10)
+    assert {site: entry.number for site, entry in merged.sites.items()} == {"a": 3, "b": 2, "c": 1001}
+    assert set(merged.serials) == {7, 8}
+    assert restored.replaced_by(merged) == lost.replaced_by(merged) == merged
+    with pytest.raises(ValueError, match="not be newer"):
+        lost.renumbered(3, NET.intermediate, dht_key=1)
+
+
 def test_a_list_of_another_authority_is_refused():
     other = MemoryNet()
     forged = first_list("meteo", other.intermediate, dht_key=1)

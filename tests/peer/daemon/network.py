@@ -17,13 +17,13 @@ class LiveNetwork:
 
     def __init__(self, folder, nursery):
         self.folder, self._nursery = folder, nursery
-        self.source = None
+        self.source, self.source_home = None, "source"
         self.peers = {}
         self._stops = {}
         self._source_ports = (0, 0)
 
     async def start_source(self):
-        home = self.folder / "source"
+        home = self.folder / self.source_home
         if not (home / "identity").exists():
             create_network(home, "test", datetime.now(UTC))
         self.source = SourceDaemon(home, SourceSettings("127.0.0.1", *self._source_ports))

@@ -106,7 +106,7 @@ async def test_who_was_away_for_too_long_is_invited_again_and_keeps_its_subscrip
         chain = age(network, "p1", 31).signer.chain
         with pytest.raises(BadCredential, match=r"ended on .* network invite p1"):
             PeerDaemon(tmp_path / "p1", PeerSettings())
-        network.source._admissions._keep_end("p1", chain)
+        network.source.members._admissions._keep_end("p1", chain)
         await network.join("p1")
         one = await network.start_peer("p1")
         told = await network.source.publish("source", "d", "k", b"<r><a>1</a></r>")
@@ -157,7 +157,7 @@ async def test_an_old_dht_key_is_refused(tmp_path):
     async with live_network(tmp_path) as network:
         one = await network.start_peer("p1")
         await one.connected.wait()
-        old = network.source._dht_key()
+        old = network.source.members.dht_key()
         await network.source.revoke("p9")
         await until(lambda: one.credential.settings.dht_keys.current.number == 2)
         with pytest.raises(NoAnswer, match="DHT key 1 is older than 2"):

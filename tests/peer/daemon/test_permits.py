@@ -1,10 +1,10 @@
 """Permits: who may open a feed with which signed configuration."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from overlay.identity import create_network, first_list
+from overlay.identity import Untrusted, create_network, first_list
 from overlay.wire.frames import Open
 from peer.daemon.permits import Permits
 from peer.hosting.configuration import Configuration, Input
@@ -17,9 +17,9 @@ def permits(tmp_path):
     return Permits(made.credential, lambda: nobody)
 
 
-def configuration(epoch=1, revision=1, site="p1"):
+def configuration(epoch=1, revision=1, site="p1", generation=1):
     choices = ((Input("up", "p9", "//a{val}"),),)
-    return Configuration("s", site, "//a{val}", 1, epoch, revision, 0, 3, choices)
+    return Configuration("s", site, "//a{val}", generation, epoch, revision, 0, 3, choices)
 
 
 def asked(permits, *, downstream="s", query="//a{val}", upstream="up", **fields):
@@ -58,3 +58,21 @@ def test_the_epoch_before_counts_and_older_ones_do_not(permits):
 def test_what_the_source_has_not_signed_is_no_permit(permits, data):
     frame = Open(1, "up", "s", "//a{val}", b"", data, 1, 0, 100)
     assert permits.forbids("p1", frame)
+
+
+def test_a_new_generation_counts_epochs_anew_and_ends_the_permits_of_the_old_one(permits):
+    assert permits.forbids("p1", asked(permits, epoch=7)) == ""
+    assert permits.forbids("p1", asked(permits, epoch=2, generation=5)) == ""
+    assert permits.forbids("p1", asked(permits, epoch=7)) == (
+        "the permit is of generation 1 of the log; it is 5 now"
+    )
+
+
+def test_what_is_kept_is_opened_after_its_signers_certificate_has_ended(tmp_path):
+    made = create_network(tmp_path, "test", datetime.now(UTC) - timedelta(days=40))
+    nobody = first_list("test", made.authority.intermediate, dht_key=1)
+    permits = Permits(made.credential, lambda: nobody)
+    signed = permits.sign(configuration())
+    assert permits.open_kept(signed) == configuration()
+    with pytest.raises(Untrusted, match="ended"):
+        permits.open(signed)

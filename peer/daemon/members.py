@@ -1,0 +1,174 @@
+"""Who the members are, at the source: invited, admitted, renewed, revoked; and how each stands when it greets.
+
+A source that was restored from a backup has forgotten what came after: numbers it gave, lists it signed,
+subscriptions it took. What machines say when they greet brings it back as far as it can be: lists are merged, and
+subscriptions announced again. Numbers are safe in another way (``restoring_home``): a generation begins above all
+that were given. Where that does not hold, because files were put back by hand, the machine is refused and the
+operator told: to go on would lose documents silently.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from overlay.identity import decode_list_untrusted
+from peer.daemon.admissions import Admissions
+from peer.daemon.questions import NoAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from overlay.identity import Address, Application, Authority, Enroller, Member, RevocationList
+    from peer.daemon.catalog import Catalog
+    from peer.daemon.links import Links
+    from peer.daemon.log_view import LogView
+    from peer.daemon.one_writer import OneWriter
+    from peer.daemon.own_identity import OwnIdentity
+    from peer.daemon.requests import Greet, Renew
+    from peer.storage.source_log import SourceLog
+
+_LOG: Final = logging.getLogger("distributary.source")
+_LIST: Final = "revocations"
+RESTORED: Final = "restored"
+"""The state that says what a restore has left behind: a ``Restored``."""
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """The last restore. Numbers of the log up to ``base`` belong to generations before it; lists of the revoked
+    with numbers above ``list_kept`` and below ``list_base`` were signed by a source that is lost."""
+
+    base: int
+    list_kept: int
+    list_base: int
+
+
+class Port(Protocol):
+    """How members are told and asked."""
+
+    def tell(self, site: str, what: str, body: Any) -> None:
+        """Tell a machine something if it is connected; else it learns of it when it greets."""
+
+    async def ask(self, site: str, what: str, body: Any) -> Any:
+        """Ask a machine; ``NoAnswer`` where there is none."""
+
+
+class Members:
+    """The source's side of identity."""
+
+    def __init__(
+        self, log: SourceLog, alone: OneWriter, identity: OwnIdentity, authority: Authority, links: Links,
+        catalog: Catalog, view: LogView, port: Port,
+    ) -> None:  # fmt: skip
+        self._log, self._alone, self._identity, self._authority = log, alone, identity, authority
+        self._links, self._catalog, self._view, self._port = links, catalog, view, port
+        self._admissions = Admissions(log, authority, alone)
+        kept = log.get_state(RESTORED)
+        self._restored = Restored(0, 0, 0) if kept is None else msgspec.json.decode(kept, type=Restored)
+
+    # In and out.
+
+    def invite(self, site: str, roles: Sequence[str], hours: float, address: Address) -> dict[str, Any]:
+        """Invite a machine to join at an address; return the token."""
+        is_revoked = site in self._links.revocations.sites
+        is_member = site in self._catalog.sites and not is_revoked and not self._admissions.has_ended(site)
+        if site == self._identity.credential.member.site or is_member:
+            raise NoAnswer(f"{site} is a member already; choose another name, or revoke it first")
+        token = self._admissions.invite(site, roles, hours, address, self._links.revocations.number)
+        return {"site": site, "token": token}
+
+    async def admit(self, enroller: Enroller, application: Application) -> bytes:
+        """Return the last answer to who joins."""
+        chain = self._admissions.admit(application)
+        settings = self._identity.credential.settings
+        return enroller.admit(chain, settings, max(self._links.revocations.number, 0))
+
+    def renew(self, member: Member, asked: Renew) -> tuple[bytes, bytes]:
+        """Return a member's next certificates."""
+        return self._admissions.renew(member, asked, self._links.revocations)
+
+    async def revoke(self, site: str) -> dict[str, Any]:
+        """Cut a machine off, everywhere."""
+        if site == self._identity.credential.member.site:
+            raise NoAnswer("the source cannot be revoked")
+        self._admissions.withdraw(site)
+        found = self._links.revocations.extended(
+            self._authority.intermediate, self._identity.now(), sites=[site],
+            dht_key=self._identity.rotate_dht_key().number,
+        )  # fmt: skip
+        await self._enforce(found, [site])
+        return {"site": site, "list": found.number}
+
+    async def _enforce(self, found: RevocationList, sites: Iterable[str]) -> None:
+        """Keep a list, end what it ends, and tell the others. ``sites``: who is revoked newly."""
+        gone = set(sites)
+        self._alone(self._log.put_state, _LIST, found.encoded)
+        self._links.revoked(found)
+        for other in self._links.sites:
+            if other not in gone:  # its connection is being ended
+                self._port.tell(other, "revocations", found.encoded)
+                self._port.tell(other, "dht_key", self.dht_key())
+        for site in sorted(gone):
+            for name in self._catalog.owned_by(site):
+                await self._catalog.withdraw(name)
+
+    def dht_key(self) -> dict[str, Any]:
+        """Return the DHT's key, as members are told it."""
+        key = self._identity.credential.settings.dht_keys.current
+        return {"number": key.number, "secret": key.secret}
+
+    # Greetings.
+
+    async def greeted(self, member: Member, asked: Greet) -> dict[str, Any]:
+        """Compare what a machine has with what the source has; say what is in force."""
+        self._check_log(member.site, asked)
+        await self._learn_list(member.site, asked.revocations)
+        if self._links.revocations.is_revoked(member):
+            raise NoAnswer(f"{member.site} is revoked")
+        found = self._catalog.greeted(member, asked)
+        if asked.is_first:
+            await self._catalog.take_back(member.site)
+        ended, unknown = self._catalog.compared(member.site, asked.subscriptions)
+        return {
+            "generation": self._view.generation,
+            "source": [str(one) for one in self._identity.credential.settings.source],
+            "revocations": self._links.revocations.encoded,
+            "dht_key": self.dht_key(),
+            "configurations": found,
+            "ended": ended,
+            "unknown": unknown,
+        }
+
+    def _check_log(self, site: str, asked: Greet) -> None:
+        """Refuse a machine that has seen more of the log than there is: it would miss documents silently."""
+        generation, last, base = self._view.generation, self._view.last, self._restored.base
+        wrong = ""
+        if asked.generation > generation:
+            wrong = f"it has seen generation {asked.generation} of the log, and here it is {generation}"
+        elif asked.generation == generation and asked.frontier > last:
+            wrong = f"it has document {asked.frontier:,} of this generation, and here the last is {last:,}"
+        elif asked.generation < generation and asked.frontier > base:
+            wrong = f"it has document {asked.frontier:,} of before the restore, which counted on from {base:,}"
+        if wrong:
+            _LOG.error("this source is older than what a machine has seen", extra={"site": site, "reason": wrong})
+            raise NoAnswer(
+                f"{wrong}: the source's files are an older copy; make a new home from a backup with "
+                f"'distributary network restore FILE --home NEW --above {asked.frontier}'"
+            )
+
+    async def _learn_list(self, site: str, number: int) -> None:
+        """Take over a list that the lost source signed after the backup was made."""
+        known = self._links.revocations
+        if not self._restored.list_kept < number < self._restored.list_base:
+            return
+        lost = await self._port.ask(site, "your_revocations", None)
+        found = decode_list_untrusted(lost, self._identity.credential.root, self._identity.now())
+        news = [one for one, entry in found.sites.items() if known.sites.get(one) != entry]
+        if not news and found.serials.keys() <= known.serials.keys():
+            return
+        _LOG.warning("revocations of before the restore", extra={"sites": news, "told_by": site})
+        dht_key = self._identity.rotate_dht_key()
+        merged = known.merged(found, self._authority.intermediate, dht_key=dht_key.number)
+        await self._enforce(merged, news)

@@ -1,0 +1,141 @@
+"""A peer as a member: what it tells the source when they meet, and what it takes from it.
+
+When a peer connects to the source they compare what they have. Lists of the revoked, DHT keys and generations of
+the log only move forward. A subscription that has ended at the source ends here. One that lives here and is not
+known there, since the source was restored from a backup that is older, is announced again under its name, from
+its first document on. One that the source still has and that was withdrawn here is withdrawn again.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from overlay.identity import Address, IdentityError, decode_list_untrusted
+from peer.daemon.questions import NoAnswer
+from peer.daemon.remembered import Remembered
+from peer.hosting.configuration import MalformedConfiguration
+
+if TYPE_CHECKING:
+    from peer.daemon.hosted import HostedHere
+    from peer.daemon.links import Links
+    from peer.daemon.own_identity import OwnIdentity
+    from peer.daemon.questions import Questions
+
+_LOG: Final = logging.getLogger("distributary.peer")
+_WRONG: Final = (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError, ValueError, AttributeError)
+"""What may be wrong with what another machine says."""
+
+
+class Place(Protocol):
+    """What the source is told of this machine."""
+
+    def own_addresses(self) -> tuple[Address, ...]:
+        """Where it can be dialled."""
+
+    def own_capacity(self) -> int | None:
+        """How many feeds it bears."""
+
+
+class Membership:
+    """This machine's standing in its network. ``trouble``: why it does not agree with the source, if so."""
+
+    def __init__(
+        self, identity: OwnIdentity, links: Links, questions: Questions, hosted: HostedHere, place: Place, *,
+        source: str,
+    ) -> None:  # fmt: skip
+        self._identity, self._links, self._questions, self._hosted = identity, links, questions, hosted
+        self._place, self._source = place, source
+        self._remembered = Remembered(identity.credential.folder, identity.credential.root)
+        links.revocations = self._remembered.revocations(links.revocations)
+        self._has_greeted = self._is_learning = False
+        self.trouble = ""
+        self.generation = hosted.seen()[0]
+
+    async def greet(self) -> bool:
+        """Compare with the source; False if that went wrong, and then the connection is of no use."""
+        try:
+            found = await self._questions.ask(self._source, "greet", self._greeting())
+            self._check_generation(found["generation"])
+            self.take_list(found["revocations"])
+            self.take_dht_key(found["dht_key"])
+            self._identity.keep_source_at(tuple(Address.parse(text) for text in found["source"]))
+            for name, end in found["ended"].items():
+                self._hosted.withdrawn(name, end)
+            over = [name for signed in found["configurations"] if (name := self._hosted.configure(signed))]
+        except _WRONG as exc:
+            self.trouble = str(exc)
+            _LOG.error("the source and this machine do not agree", extra={"reason": self.trouble})
+            return False
+        self.generation, self._has_greeted, self.trouble = found["generation"], True, ""
+        for name in over:
+            await self._announce("unsubscribe", name, {"subscription": name})
+        for name in found["unknown"]:
+            await self._announce_again(name)
+        return True
+
+    def _greeting(self) -> dict[str, Any]:
+        generation, frontier = self._hosted.seen()
+        return {
+            "addresses": [str(one) for one in self._place.own_addresses()],
+            "capacity": self._place.own_capacity(),
+            "is_first": not self._has_greeted,
+            "generation": generation,
+            "frontier": frontier,
+            "revocations": max(self._links.revocations.number, 0),
+            "subscriptions": self._hosted.live(),
+        }
+
+    def _check_generation(self, found: int) -> None:
+        known = self._hosted.seen()[0]
+        if found < known:
+            raise ValueError(f"its log is of generation {found}, and this machine has seen {known}")
+        if 0 < self.generation < found:
+            _LOG.warning(
+                "the source was restored: what only the lost log had is gone, and shown as a gap",
+                extra={"generation": found, "before": self.generation, "frontier": self._hosted.seen()[1]},
+            )
+
+    async def _announce_again(self, name: str) -> None:
+        asked = self._hosted.announcement(name)
+        if asked is not None:
+            _LOG.warning("subscription announced again", extra={"subscription": name})
+            await self._announce("subscribe", name, asked)
+
+    async def _announce(self, what: str, name: str, asked: dict[str, Any]) -> None:
+        try:
+            found = await self._questions.ask(self._source, what, asked)
+            if what == "subscribe":
+                self._hosted.configure(found["configuration"])
+        except _WRONG as exc:
+            _LOG.error("not announced", extra={"subscription": name, "what": what, "reason": str(exc)})
+
+    # What the source says.
+
+    def take_list(self, encoded: bytes) -> None:
+        """Take a list of the revoked; ``IdentityError`` if it is none, or older than the one here."""
+        found = decode_list_untrusted(encoded, self._identity.credential.root, self._identity.now())
+        known = self._links.revocations
+        if known.number >= 0:
+            known.replaced_by(found)
+        if found != known:
+            self._remembered.keep_revocations(found)
+            self._links.revoked(found)
+
+    def take_dht_key(self, told: dict[str, Any]) -> None:
+        """Take the DHT's key; ``IdentityError`` for one that is older than the one here."""
+        self._identity.take_dht_key(told["number"], told["secret"])
+
+    async def learn(self) -> None:
+        """Somebody knows a newer list of the revoked: ask the source for it, and for the key that goes with it."""
+        if self._is_learning:
+            return
+        self._is_learning = True
+        try:
+            self.take_list(await self._questions.ask(self._source, "revocations", None))
+            if self._links.revocations.dht_key > self._identity.credential.settings.dht_keys.current.number:
+                self.take_dht_key(await self._questions.ask(self._source, "dht_key", None))
+        except _WRONG as exc:
+            _LOG.warning("revocations", extra={"reason": str(exc)})
+        finally:
+            self._is_learning = False
