@@ -21,6 +21,7 @@ import trio
 
 from peer.errors import CommandError
 from peer.home import VARIABLE
+from peer.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -45,15 +46,24 @@ class Client:
                 yield entry
 
     async def read(
-        self, subscription: str, *, since: int = 0, follow: bool = True, complete: bool = False
-    ) -> AsyncGenerator[dict[str, Any], None]:
+        self, subscription: str, *, since: int = 0, follow: bool = True, complete: bool = False,
+        cursor: str | None = None,
+    ) -> AsyncGenerator[dict[str, Any], None]:  # fmt: skip
         """Yield what a subscription has after a document, then what arrives; ``complete``: also up to where
-        nothing is missing."""
+        nothing is missing. With a ``cursor`` it goes on where the last reader of that name was. The cursor passes
+        a document after you have asked for what comes behind it, at most once a second: what you may get twice,
+        you know by the document's number."""
         asked = {"do": "entries", "subscription": subscription, "since": since, "follow": follow}
+        asked |= {} if cursor is None else {"cursor": cursor}
+        progress = Progress()
         async with aclosing(self._answers(asked)) as answers:
             async for entry in answers:
                 if complete or "complete" not in entry:
                     yield entry
+                progress.told(entry)
+                upto = None if cursor is None else progress.due(trio.current_time(), entry)
+                if upto is not None:
+                    await self.ask("move_cursor", subscription=subscription, cursor=cursor, upto=upto)
 
     async def publish(self, name: str, body: bytes, *, key: str | None = None) -> int:
         """Publish a document and return its number once it is durable. The same key means the same document."""

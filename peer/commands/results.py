@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from peer.home import add_home, ask, home_of
-from peer.output import emit
+from peer.reading_command import add_reading, print_entries
 
 if TYPE_CHECKING:
     import argparse
@@ -14,24 +13,22 @@ SUMMARY: Final = "Print what a subscription has received, as JSON lines."
 _EPILOG: Final = """\
 A line per row: {"document": NUMBER, "name": NAME, "row": {COLUMN: VALUE, ...}}. {"gap": [AFTER, UPTO]} where
 documents are lost, {"error": REASON} where one could not be processed; last {"complete": NUMBER}: nothing is
-missing up to there.
+missing up to there. With --cursor the next call of that name begins where this one ended.
 
 examples:
   distributary results s-0123456789abcdef
   distributary results s-0123456789abcdef --since 120
+  distributary results s-0123456789abcdef --cursor nightly      only what is new since the last time
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("subscription", help="its name")
-    parser.add_argument("--since", type=int, default=0, metavar="N", help="only documents after number N")
-    add_home(parser)
+    add_reading(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print."""
-    for one in ask(home_of(arguments), "entries", subscription=arguments.subscription, since=arguments.since):
-        emit(one)
+    print_entries(arguments, follow=False)
     return 0

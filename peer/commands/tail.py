@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
-from peer.home import add_home, ask, home_of
-from peer.output import emit
+from peer.reading_command import add_reading, print_entries
 
 if TYPE_CHECKING:
     import argparse
@@ -14,26 +12,23 @@ if TYPE_CHECKING:
 SUMMARY: Final = "Print results as they arrive, as JSON lines, until interrupted."
 _EPILOG: Final = """\
 Lines as of 'distributary results'; {"complete": NUMBER} comes whenever everything up to a document has been
-printed.
+printed. With --cursor a reader that was cut off goes on where it was; what it may get twice, it knows by the
+number of the document.
 
 examples:
   distributary tail s-0123456789abcdef
   distributary tail s-0123456789abcdef --since 120 | jq .row
+  distributary tail s-0123456789abcdef --cursor billing >> billing.jsonl
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("subscription", help="its name")
-    parser.add_argument("--since", type=int, default=0, metavar="N", help="only documents after number N")
-    add_home(parser)
+    add_reading(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print for ever."""
-    wanted = {"subscription": arguments.subscription, "since": arguments.since, "follow": True}
-    for one in ask(home_of(arguments), "entries", **wanted):
-        emit(one)
-        sys.stdout.flush()
+    print_entries(arguments, follow=True)
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from peer.daemon.questions import NoAnswer
+from peer.daemon.reading_controls import reading_controls
 from peer.hosting.rows import read_pattern
 from peer.steering.proposal import BadProposal
 from xmlmatch import Pattern
@@ -60,14 +61,11 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         for one in daemon.status()["subscriptions"]:
             yield one
 
-    def entries(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        return daemon.entries(asked["subscription"], int(asked.get("since", 0)), follow=bool(asked.get("follow")))
-
     return {
         "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
-        "status": _one(status), "subscriptions": subscriptions, "entries": entries, "trace": _one(trace),
-        "drain": drain, "end_drain": _one(end_drain),
-    }  # fmt: skip
+        "status": _one(status), "subscriptions": subscriptions, "trace": _one(trace), "drain": drain,
+        "end_drain": _one(end_drain),
+    } | reading_controls(daemon)  # fmt: skip
 
 
 def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:

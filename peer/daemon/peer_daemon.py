@@ -22,6 +22,7 @@ from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Open
 from peer.daemon.committing import Committer
+from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.entries import entry_of, item_of
 from peer.daemon.feed_events import FeedEvents
@@ -101,6 +102,7 @@ class PeerDaemon:
         self.rates, self._results = Rates(), 0
         self._events = FeedEvents(SOURCE)
         self.reading = Reading(self.store_file)
+        self.cursors = Cursors(self.store_file, self.reading, self._alone)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self.membership = Membership(self.identity, self.links, self.questions, self.hosted, self, source=SOURCE)
         self._nursery: trio.Nursery | None = None

@@ -29,7 +29,10 @@ PUBLISH: Final = "/publish"
 
 def peer_server(daemon: PeerDaemon, home: Path, token: str, limits: HttpLimits) -> Server:
     """Return what a peer offers."""
-    is_publisher = Role.PUBLISHER in daemon.credential.member.roles
+
+    def is_publisher() -> bool:
+        return Role.PUBLISHER in daemon.credential.member.roles
+
     server = Server(Routes([]), token, limits)
     server.routes = Routes([
         *_about(daemon.site, "peer", lambda: peer_families(daemon, home / "results.sqlite", server)),
@@ -48,7 +51,7 @@ def source_server(daemon: SourceDaemon, home: Path, token: str, limits: HttpLimi
     server = Server(Routes([]), token, limits)
     server.routes = Routes([
         *_about(daemon.site, "source", lambda: source_families(daemon, home / "source.sqlite", server)),
-        Route("POST", PUBLISH, publishing(publish, is_allowed=True), takes_body=True),
+        Route("POST", PUBLISH, publishing(publish, is_allowed=lambda: True), takes_body=True),
     ])  # fmt: skip
     return server
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _LONGEST: Final = 1000
 
 
-def publishing(publish: Callable[[str, str, bytes], Awaitable[Any]], *, is_allowed: bool) -> Handler:
+def publishing(publish: Callable[[str, str, bytes], Awaitable[Any]], *, is_allowed: Callable[[], bool]) -> Handler:
     """Return the handler; ``publish`` takes a name, a key and a body."""
 
     async def handler(request: Request, _: tuple[str, ...]) -> Response:
-        if not is_allowed:
+        if not is_allowed():
             raise Refusal(403, "this machine is no publisher; invite it with --role publisher")
         if not request.body:
             raise Refusal(400, "the body is empty; send an XML document")

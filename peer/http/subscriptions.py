@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from peer.daemon.cursors import check_cursor
 from peer.daemon.questions import NoAnswer
 from peer.http.events import CONTENT_TYPE, events, lines
 from peer.http.exchange import Refusal, Response, as_json, number_of
 from peer.http.routes import Route
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from peer.daemon.peer_daemon import PeerDaemon
     from peer.http.exchange import Request
 
@@ -40,18 +44,53 @@ class SubscriptionPages:
         entries = self._daemon.reading.entries(parts[0], since, follow=False)
         return Response(200, headers=(("Content-Type", "application/x-ndjson"),), parts=lines(entries, most))
 
+    async def cursors(self, _: Request, parts: tuple[str, ...]) -> Response:
+        """List the cursors of a subscription."""
+        self._known(parts[0])
+        return as_json({"cursors": await self._daemon.cursors.listed(parts[0])})
+
+    async def move_cursor(self, request: Request, parts: tuple[str, ...]) -> Response:
+        """A client is done up to a document."""
+        self._known(parts[0])
+        upto = request.number("upto")
+        if upto is None:
+            raise Refusal(400, "say ?upto=N: everything up to document N is done")
+        with _refusing():
+            await self._daemon.cursors.move(parts[0], check_cursor(parts[1]), upto)
+        return as_json({"cursor": parts[1], "upto": upto})
+
+    async def remove_cursor(self, _: Request, parts: tuple[str, ...]) -> Response:
+        """Forget a cursor."""
+        self._known(parts[0])
+        with _refusing():
+            await self._daemon.cursors.remove(parts[0], check_cursor(parts[1]))
+        return as_json({"removed": parts[1]})
+
     async def _since(self, request: Request, name: str) -> int:
-        """Return where to begin: what the client saw last, else what it asks for, else the beginning."""
+        """Return where to begin: what the client saw last, else its cursor, else what it asks for."""
         self._known(name)
-        if "last-event-id" in request.headers:
-            return number_of("Last-Event-ID: ", request.headers["last-event-id"])
-        return request.number("since") or 0
+        since, cursor = request.number("since") or 0, request.query.get("cursor")
+        seen = request.headers.get("last-event-id")
+        with _refusing():
+            if cursor is not None:
+                since = await self._daemon.cursors.begin(name, check_cursor(cursor), since)
+            if seen is not None:
+                since = number_of("Last-Event-ID: ", seen)
+                if cursor is not None:
+                    await self._daemon.cursors.move(name, cursor, since)
+        return since
 
     def _known(self, name: str) -> None:
-        try:
+        with _refusing(404):
             self._daemon.reading.known(name)
-        except NoAnswer as exc:
-            raise Refusal(404, str(exc)) from None
+
+
+@contextmanager
+def _refusing(status: int = 400) -> Iterator[None]:
+    try:
+        yield
+    except NoAnswer as exc:
+        raise Refusal(status, str(exc)) from None
 
 
 def subscription_routes(daemon: PeerDaemon, beat_s: float) -> list[Route]:
@@ -61,4 +100,7 @@ def subscription_routes(daemon: PeerDaemon, beat_s: float) -> list[Route]:
         Route("GET", "/subscriptions", pages.list),
         Route("GET", "/subscriptions/{}/stream", pages.stream),
         Route("GET", "/subscriptions/{}/results", pages.results),
+        Route("GET", "/subscriptions/{}/cursors", pages.cursors),
+        Route("PUT", "/subscriptions/{}/cursors/{}", pages.move_cursor),
+        Route("DELETE", "/subscriptions/{}/cursors/{}", pages.remove_cursor),
     ]

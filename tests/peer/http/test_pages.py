@@ -104,6 +104,37 @@ async def test_results_come_by_the_page_in_whole_documents(tmp_path):
         assert [one["subscription"] for one in listed] == [name]
 
 
+async def test_a_cursor_moves_when_the_client_says_that_it_is_done(tmp_path):
+    async with http_network(tmp_path) as found:
+        name = await subscribed(found)
+        first, second = await found.publish(TWO, ONE)
+        await complete(found, name, second)
+        base = f"/subscriptions/{name}"
+
+        async def begins(target, **headers):
+            stream, events = await open_events(found.port, f"{base}/stream{target}", TOKEN, **headers)
+            told = json.loads((await events.next())["data"])
+            await stream.aclose()
+            return told.get("document") or told
+
+        async def cursor():
+            [one] = (await ask(found.port, f"{base}/cursors", token=TOKEN)).json["cursors"]
+            return one["upto"]
+
+        assert await begins("?cursor=c") == first
+        assert await begins("?cursor=c") == first  # sent is not done
+        put = {"method": "PUT", "token": TOKEN}
+        assert (await ask(found.port, f"{base}/cursors/c?upto={first}", **put)).status == 200
+        assert await begins("?cursor=c") == second
+        assert await begins("?cursor=c", Last_Event_ID=str(second)) == {"complete": second}
+        assert await cursor() == second
+        assert (await ask(found.port, f"{base}/results?cursor=c", token=TOKEN)).lines == [{"complete": second}]
+        for target, status in (("c?upto=999999", 400), ("c", 400), ("d?upto=1", 400), ("a%20b?upto=1", 400)):
+            assert (await ask(found.port, f"{base}/cursors/{target}", **put)).status == status
+        assert (await ask(found.port, f"{base}/cursors/c", method="DELETE", token=TOKEN)).status == 200
+        assert await begins("?cursor=c") == first
+
+
 async def test_an_unknown_subscription_or_a_wrong_number_is_refused(tmp_path):
     async with http_network(tmp_path) as found:
         name = await subscribed(found)

@@ -1,0 +1,95 @@
+"""Named cursors: where a reader of a subscription is, through restarts of everybody.
+
+A cursor says: everything up to this document is done. It moves when the reader says so, which is after it has
+written what it read; so a reader that was cut off gets some of it again, never less. While a cursor is behind,
+what it has yet to read is kept beyond the usual limits (``ResultLimits``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from peer.daemon.questions import NoAnswer
+from peer.storage.errors import LocalMisuse
+from peer.storage.result_values import Cursor, DropCursor
+
+if TYPE_CHECKING:
+    from peer.daemon.one_writer import OneWriter
+    from peer.daemon.reading import Reading
+    from peer.storage.result_store import ResultStore
+
+MOST_CURSORS: Final = 100
+"""Per subscription: one that is forgotten keeps results from being dropped."""
+RESERVED: Final = "webhook:"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def check_cursor(name: str) -> str:
+    """Return a name that a user may give a cursor, or refuse it.
+
+    >>> check_cursor("billing.v2")
+    'billing.v2'
+    """
+    if not _NAME.fullmatch(name):
+        raise NoAnswer(
+            f"cursor {name[:100]!r}: a name has up to 100 letters, digits, '.', '-' or '_', and begins with a "
+            f"letter or digit"
+        )
+    return name
+
+
+class Cursors:
+    """The cursors of a peer's subscriptions. Each move is a transaction of its own: what a reader gets wrong is
+    refused to it, and harms no results."""
+
+    def __init__(self, store: ResultStore, reading: Reading, alone: OneWriter) -> None:
+        self._store, self._reading, self._alone = store, reading, alone
+
+    async def begin(self, subscription: str, name: str, since: int) -> int:
+        """Return where a cursor is; a new one begins at ``since``, or where the subscription does."""
+        hosted = self._reading.known(subscription)
+        known = await trio.to_thread.run_sync(self._store.cursors, subscription)
+        if name in known:
+            return known[name]
+        if len(known) >= MOST_CURSORS:
+            raise NoAnswer(f"{subscription} has {MOST_CURSORS} cursors, the most; remove one first")
+        at = min(max(since, hosted.start), hosted.frontier.upto)
+        await self._commit(Cursor(subscription, name, at))
+        return at
+
+    async def move(self, subscription: str, name: str, upto: int) -> None:
+        """Everything up to a document is done; a cursor never goes back."""
+        self._reading.known(subscription)
+        if name not in await trio.to_thread.run_sync(self._store.cursors, subscription):
+            raise NoAnswer(f"there is no cursor {name[:100]} of {subscription}; read with it first")
+        await self._commit(Cursor(subscription, name, upto))
+
+    async def remove(self, subscription: str, name: str) -> None:
+        """Forget a cursor; nothing is kept for it any more."""
+        self._reading.known(subscription)
+        if name not in await trio.to_thread.run_sync(self._store.cursors, subscription):
+            raise NoAnswer(f"there is no cursor {name[:100]} of {subscription}; 'cursors list' lists them")
+        await self._commit(DropCursor(subscription, name))
+
+    async def listed(self, subscription: str | None = None) -> list[dict[str, Any]]:
+        """List the cursors of a subscription, or of all, and how far behind what is there each is."""
+        if subscription is not None:
+            self._reading.known(subscription)
+        return await trio.to_thread.run_sync(self._rows, subscription)
+
+    def _rows(self, subscription: str | None) -> list[dict[str, Any]]:
+        return [
+            {"subscription": one.id, "cursor": name, "upto": upto, "behind": one.frontier.upto - upto}
+            for one in self._store.subscriptions()
+            if subscription in (None, one.id)
+            for name, upto in self._store.cursors(one.id).items()
+        ]
+
+    async def _commit(self, change: Cursor | DropCursor) -> None:
+        try:
+            await trio.to_thread.run_sync(self._alone, self._store.commit, [change])
+        except LocalMisuse as exc:
+            raise NoAnswer(str(exc)) from None

@@ -1,0 +1,40 @@
+"""What the command line can ask of a peer about results: reading them, and the cursors of readers."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from peer.daemon.cursors import check_cursor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from peer.daemon.control import Handler
+    from peer.daemon.peer_daemon import PeerDaemon
+
+
+def reading_controls(daemon: PeerDaemon) -> dict[str, Handler]:
+    """List what a peer does for those who read."""
+
+    async def entries(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        name, since = asked["subscription"], int(asked.get("since", 0))
+        if "cursor" in asked:
+            since = await daemon.cursors.begin(name, check_cursor(asked["cursor"]), since)
+        async with aclosing(daemon.reading.entries(name, since, follow=bool(asked.get("follow")))) as found:
+            async for one in found:
+                yield one
+
+    async def cursors(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        for one in await daemon.cursors.listed(asked.get("subscription")):
+            yield one
+
+    async def move_cursor(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        await daemon.cursors.move(asked["subscription"], check_cursor(asked["cursor"]), int(asked["upto"]))
+        yield {}
+
+    async def remove_cursor(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        await daemon.cursors.remove(asked["subscription"], check_cursor(asked["cursor"]))
+        yield {}
+
+    return {"entries": entries, "cursors": cursors, "move_cursor": move_cursor, "remove_cursor": remove_cursor}

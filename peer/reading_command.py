@@ -1,0 +1,43 @@
+"""What ``results`` and ``tail`` share: printing entries, and moving a cursor once they are printed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from peer.home import add_home, ask, ask_one, home_of
+from peer.output import emit
+from peer.progress import Progress
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("subscription", help="its name")
+    parser.add_argument("--since", type=int, default=0, metavar="N", help="only documents after number N")
+    parser.add_argument(
+        "--cursor",
+        metavar="NAME",
+        help="go on where the last reader of this name was (a new one begins after --since), and remember",
+    )
+    add_home(parser)
+
+
+def print_entries(arguments: argparse.Namespace, *, follow: bool) -> None:
+    """Print entries. The cursor moves after what it passes was written to standard output and flushed."""
+    home, name = home_of(arguments), arguments.subscription
+    asked: dict[str, Any] = {"subscription": name, "since": arguments.since, "follow": follow}
+    if arguments.cursor is not None:
+        asked["cursor"] = arguments.cursor
+    progress = Progress()
+    for one in ask(home, "entries", **asked):
+        emit(one)
+        progress.told(one)
+        upto = None if arguments.cursor is None else progress.due(time.monotonic(), one)
+        if follow or upto is not None:
+            sys.stdout.flush()
+        if upto is not None:
+            ask_one(home, "move_cursor", subscription=name, cursor=arguments.cursor, upto=upto)
