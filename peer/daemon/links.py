@@ -195,7 +195,8 @@ class Links:
                 plain = await trio.open_tcp_stream(address.host, address.port)
         except (OSError, UnicodeError, ValueError, trio.TooSlowError):
             return False
-        return await self._run(plain, dialled=site)
+        async with plain:  # also when the daemon stops within a handshake
+            return await self._run(plain, dialled=site)
 
     async def _accept(self, plain: trio.SocketStream) -> None:
         await self._run(plain, dialled=None)
