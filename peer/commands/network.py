@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
-from peer.home import NoDaemon, add_home, ask_one, home_of
+from peer.home import NoDaemon, add_home, ask, ask_one, home_of
 from peer.output import emit
 
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY: Final = "Make a network; invite, join, revoke machines; back the source up and restore it."
+SUMMARY: Final = "Make a network; let machines in and out; back the source up and restore it."
 _EPILOG: Final = """\
 examples:
   distributary network init news --home /var/lib/distributary      on the source's machine
   distributary network invite paris --role subscriber              prints a token, good once, for a day
   distributary network join TOKEN --home ~/.distributary           on the machine called paris
   distributary network revoke paris                                cuts it off everywhere
+  distributary network leave                                       on paris: hands over, and is a member no more
   distributary network backup /mnt/vault/news-monday               the source's log and keys, while it runs
   distributary network restore /mnt/vault/news-monday --home /var/lib/restored
 """
@@ -45,6 +46,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     revoke = commands.add_parser("revoke", help="cut a machine off")
     revoke.add_argument("site")
     revoke.set_defaults(run=_revoke)
+    leave = commands.add_parser("leave", help="leave the network for good; results stay, subscriptions end")
+    leave.add_argument(
+        "--wait", type=float, default=60.0, metavar="S", help="how long others may take to take over (60 s)"
+    )
+    leave.add_argument(
+        "--force", action="store_true", help="leave even if the source is away or no daemon runs; revoke it there"
+    )
+    leave.set_defaults(run=_leave)
     backup = commands.add_parser("backup", help="write the source's log, catalog and keys to a file")
     backup.add_argument("file", help="a file that is not there yet; it will hold every secret of the network")
     backup.set_defaults(run=_backup)
@@ -55,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number documents above N, if a machine was refused because it has seen N",
     )  # fmt: skip
     restore.set_defaults(run=_restore)
-    for one in (init, invite, join, revoke, backup, restore):
+    for one in (init, invite, join, revoke, leave, backup, restore):
         one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         add_home(one)
         one.add_argument("--json", action="store_true", help="print one JSON object")
@@ -118,6 +127,39 @@ def _revoke(arguments: argparse.Namespace) -> int:
     else:
         print(f"{told['site']} is revoked (list {told['list']}).")
     return 0
+
+
+def _leave(arguments: argparse.Namespace) -> int:
+    home = home_of(arguments)
+    try:
+        *_, told = ask(home, "leave_network", wait=arguments.wait, force=arguments.force)
+    except NoDaemon as exc:
+        if not arguments.force:
+            raise CommandError(f"{exc}; or leave without telling anybody: --force") from None
+        told = _leave_stopped(home)
+    if arguments.json:
+        emit(told)
+        return 0
+    print(f"This machine has left the network {told['network']}; what it received is still in {home}.")
+    if not told["is_source_told"]:
+        print(f"The source does not know: run 'distributary network revoke {told['site']}' there.")
+    return 0
+
+
+def _leave_stopped(home: Path) -> dict[str, Any]:
+    """Mark the home of a machine whose daemon does not run."""
+    from overlay.identity import Credential, IdentityError, Role
+    from peer.daemon.resigning import check_not_left, mark_left
+
+    try:
+        check_not_left(home)
+        member = Credential.load(home / "identity").member
+    except IdentityError as exc:
+        raise CommandError(str(exc)) from None
+    if Role.SOURCE in member.roles:
+        raise CommandError(f"{home} is the source's; a network cannot do without it")
+    left = mark_left(home, member.network, member.site, is_source_told=False)
+    return {"network": left.network, "site": left.site, "at": left.at, "is_source_told": False}
 
 
 def _backup(arguments: argparse.Namespace) -> int:

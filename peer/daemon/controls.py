@@ -10,6 +10,7 @@ import msgspec
 
 from peer.daemon.questions import NoAnswer
 from peer.daemon.reading_controls import reading_controls
+from peer.daemon.resigning import resign
 from peer.hosting.rows import read_pattern
 from peer.steering.proposal import BadProposal
 from xmlmatch import Pattern
@@ -50,6 +51,9 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     def drain(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
         return daemon.drain()
 
+    def leave_network(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        return resign(daemon, wait_s=float(asked["wait"]), is_forced=bool(asked["force"]))
+
     async def end_drain(_: dict[str, Any]) -> Any:
         await daemon.end_drain()
         return {"feeds": daemon.host.feeds_given}
@@ -64,7 +68,7 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     return {
         "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
         "status": _one(status), "subscriptions": subscriptions, "trace": _one(trace), "drain": drain,
-        "end_drain": _one(end_drain),
+        "end_drain": _one(end_drain), "leave_network": leave_network,
     } | reading_controls(daemon)  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from overlay.identity import (
 from overlay.identity.enrolment_messages import NONCE_BYTES
 from overlay.identity.keys import fresh_bytes
 from overlay.identity.tls import enrolment_client_context
+from peer.daemon.resigning import unmark
 
 if TYPE_CHECKING:
     import ssl
@@ -125,7 +126,9 @@ def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object) -> 
         stream.sendall(len(data).to_bytes(4) + data)
         step = joiner.receive(_read(stream), datetime.now(UTC))
         if isinstance(step, Enrolled):
-            return install(home / "identity", step.root, step.settings, step.chain)
+            made = install(home / "identity", step.root, step.settings, step.chain)
+            unmark(home)
+            return made
         data = step.data
 
 

@@ -203,11 +203,11 @@ class Links:
 
     async def _run(self, plain: trio.SocketStream, *, dialled: str | None) -> bool:
         """Greet whoever is there and run the connection until it ends; False if it never began."""
-        context = self.credential.server_context() if dialled is None else self.credential.client_context()
-        stream = trio.SSLStream(
-            plain, context, server_side=dialled is None, https_compatible=True, server_hostname=None
-        )
         try:
+            context = self.credential.server_context() if dialled is None else self.credential.client_context()
+            stream = trio.SSLStream(
+                plain, context, server_side=dialled is None, https_compatible=True, server_hostname=None
+            )
             with trio.fail_after(_HANDSHAKE_S):
                 await stream.do_handshake()
             member = self._identified(stream)

@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
+import trio
 
 from overlay.identity import decode_list_untrusted
 from peer.daemon.admissions import Admissions
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.source")
 _LIST: Final = "revocations"
+_FAREWELL_S: Final = 2.0
 RESTORED: Final = "restored"
 """The state that says what a restore has left behind: a ``Restored``."""
 
@@ -93,13 +95,27 @@ class Members:
         """Cut a machine off, everywhere."""
         if site == self._identity.credential.member.site:
             raise NoAnswer("the source cannot be revoked")
+        told = self.let_go(site)
+        await self._enforce(self._links.revocations, [site])
+        return told
+
+    def let_go(self, site: str) -> dict[str, Any]:
+        """Strike a machine out: from now on it makes no new link. ``farewell`` ends those it has."""
         self._admissions.withdraw(site)
         found = self._links.revocations.extended(
             self._authority.intermediate, self._identity.now(), sites=[site],
             dht_key=self._identity.rotate_dht_key().number,
         )  # fmt: skip
-        await self._enforce(found, [site])
+        self._alone(self._log.put_state, _LIST, found.encoded)
+        self._links.revocations = found
         return {"site": site, "list": found.number}
+
+    async def farewell(self, site: str) -> None:
+        """End what a machine that leaves still has, once it has heard the answer."""
+        with trio.move_on_after(_FAREWELL_S):
+            while site in self._links.sites:  # noqa: ASYNC110  # nobody is told when a link has gone but one listener
+                await trio.sleep(_FAREWELL_S / 20)
+        await self._enforce(self._links.revocations, [site])
 
     async def _enforce(self, found: RevocationList, sites: Iterable[str]) -> None:
         """Keep a list, end what it ends, and tell the others. ``sites``: who is revoked newly."""

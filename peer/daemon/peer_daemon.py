@@ -36,6 +36,7 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
+from peer.daemon.resigning import check_not_left
 from peer.daemon.standing import standing_of
 from peer.daemon.tracing import traced_here
 from peer.hosting.history import Stretch
@@ -83,6 +84,8 @@ class PeerDaemon:
     """A subscriber's machine; ``opened`` runs it."""
 
     def __init__(self, home: Path, settings: PeerSettings) -> None:
+        check_not_left(home)
+        self.home = home
         self.identity = OwnIdentity(Credential.load(home / "identity"))
         self.identity.check_not_ended()
         warm_peer()
@@ -108,6 +111,7 @@ class PeerDaemon:
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.connected = trio.Event()
+        self.finished = trio.Event()
         self._shuns_until = 0.0
         self.identity.users += [self.links.use, self.permits.use]
 
@@ -153,23 +157,23 @@ class PeerDaemon:
             "limit": limit,
         }  # fmt: skip
         self.hosted.expect(name, asked["columns"])
-        found = await self._ask_source("subscribe", asked)
+        found = await self.ask_source("subscribe", asked)
         await self.hosted.begin(name, pattern.text, found["start"], found["generation"], found["configuration"])
         return {"subscription": name, "start": found["start"], "first_document": found["start"] + 1}
 
     async def unsubscribe(self, name: str) -> Any:
         """End a subscription: it gets the documents up to now, and feeds others until they have moved."""
-        return await self._ask_source("unsubscribe", {"subscription": name})
+        return await self.ask_source("unsubscribe", {"subscription": name})
 
     async def publish(self, name: str, key: str, body: bytes) -> Any:
         """Publish a document through the source; return its number once it is durable."""
-        told = await self._ask_source("publish", {"name": name, "key": key, "body": body})
+        told = await self.ask_source("publish", {"name": name, "key": key, "body": body})
         self.published += bool(told["is_new"])
         return told
 
     async def drain(self) -> AsyncGenerator[dict[str, int], None]:
         """Have those whom this machine feeds fed by others; yields how many are left, until there are none."""
-        await self._ask_source("drain", {})
+        await self.ask_source("drain", {})
         while (left := self.host.feeds_given) > 0:
             yield {"feeds": left}
             await trio.sleep(_BEAT_S)
@@ -177,13 +181,13 @@ class PeerDaemon:
 
     async def end_drain(self) -> None:
         """Let this machine feed others again."""
-        await self._ask_source("drain", {"is_over": True})
+        await self.ask_source("drain", {"is_over": True})
 
     async def trace(self, number: int, name: str) -> Any:
         """Say why a subscription of this machine got a document, or did not."""
-        return await self._ask_source("trace", {"document": number, "subscription": name})
+        return await self.ask_source("trace", {"document": number, "subscription": name})
 
-    async def _ask_source(self, what: str, body: Any) -> Any:
+    async def ask_source(self, what: str, body: Any) -> Any:
         """Ask the source, again if the connection breaks: everything asked so can be asked twice."""
         for _ in range(_TRIES):
             with trio.move_on_after(_CONNECT_S):
@@ -308,7 +312,7 @@ class PeerDaemon:
             self.links.hang_up(SOURCE, "it does not agree with this machine")
 
     async def _renew(self) -> None:
-        await self.identity.renew_by(self._ask_source)
+        await self.identity.renew_by(self.ask_source)
 
     # What the host asks for.
 

@@ -41,6 +41,8 @@ class Http:
 
 
 _LOG: Final = logging.getLogger("distributary.service")
+_ANSWER_S: Final = 0.5
+"""How long a daemon that has nothing to do any more waits: whoever asked for that is told first."""
 _PLAIN: Final = set(vars(logging.makeLogRecord({}))) | {"message"}
 
 
@@ -63,9 +65,10 @@ def log_to_stderr(level: str) -> None:
 
 
 class Service(Protocol):
-    """What runs as a process. ``http_port``: where it serves HTTP, if it does."""
+    """What runs as a process. ``http_port``: where it serves HTTP, if it does. ``finished``: it wants to stop."""
 
     http_port: int
+    finished: trio.Event
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Run while the block runs."""
@@ -124,14 +127,31 @@ async def run_daemon(
                 notifier.say("READY=1", f"MAINPID={os.getpid()}")
                 _LOG.info("ready", extra={"home": str(home), "pid": os.getpid()})
                 nursery.start_soon(notifier.keep_alive)
-                name = signal.Signals(await anext(signals)).name
+                name = await _reason_to_stop(daemon, signals)
                 outer.start_soon(_end_at_once, signals)
                 notifier.say("STOPPING=1")
-                _LOG.info("stopping", extra={"signal": name})
+                _LOG.info("stopping", extra={"reason": name})
                 await daemon.leave()
                 nursery.cancel_scope.cancel()
             outer.cancel_scope.cancel()
     _LOG.info("stopped")
+
+
+async def _reason_to_stop(daemon: Service, signals: AsyncIterator[int]) -> str:
+    """Wait for a signal, or until the daemon has nothing to do any more; return which."""
+    reason = "finished"
+
+    async def wait(scope: trio.CancelScope) -> None:
+        nonlocal reason
+        reason = signal.Signals(await anext(signals)).name
+        scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait, nursery.cancel_scope)
+        await daemon.finished.wait()
+        await trio.sleep(_ANSWER_S)
+        nursery.cancel_scope.cancel()
+    return reason
 
 
 async def _end_at_once(signals: AsyncIterator[int]) -> None:

@@ -102,6 +102,7 @@ class SourceDaemon:
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.directory: Directory | None = None
+        self.finished = trio.Event()
         self.identity.users += [self.links.use, self.permits.use]
 
     @property
@@ -251,6 +252,8 @@ class SourceDaemon:
                 return self.links.revocations.encoded
             case "dht_key":
                 return self.members.dht_key()
+            case "leave":
+                return self._let_go(member)
             case "renew":
                 return self.members.renew(member, requests.read(body, requests.Renew))
             case "publish":
@@ -270,6 +273,12 @@ class SourceDaemon:
                 return await self.catalog.withdraw(name)
             case _:
                 raise NoAnswer(f"nobody here knows about {what[:50]}")
+
+    def _let_go(self, member: Member) -> dict[str, Any]:
+        told = self.members.let_go(member.site)
+        if self._nursery is not None:
+            self._nursery.start_soon(self.members.farewell, member.site)
+        return told
 
     # What the catalog and the members let others know.
 

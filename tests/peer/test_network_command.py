@@ -21,7 +21,7 @@ def home(run, tmp_path):
     return tmp_path / "source"
 
 
-@pytest.mark.parametrize("name", ["init", "invite", "join", "revoke", "backup", "restore"])
+@pytest.mark.parametrize("name", ["init", "invite", "join", "revoke", "leave", "backup", "restore"])
 def test_every_command_has_examples(run, name):
     assert f"distributary network {name}" in run("network", name, "--help").out
 
