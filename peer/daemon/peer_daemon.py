@@ -45,6 +45,7 @@ from peer.hosting.rows import write_columns
 from peer.storage.result_store import ResultStore
 from peer.storage.result_values import Frontier, ResultLimits, Results
 from peer.warm import warm_peer
+from peer.webhooks.delivering import Webhooks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -106,6 +107,7 @@ class PeerDaemon:
         self._events = FeedEvents(SOURCE)
         self.reading = Reading(self.store_file)
         self.cursors = Cursors(self.store_file, self.reading, self._alone)
+        self.webhooks = Webhooks(home, self.reading, self.cursors)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self.membership = Membership(self.identity, self.links, self.questions, self.hosted, self, source=SOURCE)
         self._nursery: trio.Nursery | None = None
@@ -138,6 +140,7 @@ class PeerDaemon:
                     nursery.start_soon(self.directory.announce, self.own_addresses())
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
+                    nursery.start_soon(self.webhooks.run)
                     yield self
                     nursery.cancel_scope.cancel()
         finally:
@@ -225,6 +228,7 @@ class PeerDaemon:
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
+            "webhooks": self.webhooks.standing(),
             "per_second": self.rates.per_second(trio.current_time()),
             "subscriptions": [
                 standing_of(self.host.subscriptions[name], SOURCE) for name in sorted(self.host.subscriptions)

@@ -1,4 +1,4 @@
-"""What the command line can ask of a peer about results: reading them, and the cursors of readers."""
+"""What the command line can ask of a peer about results: reading them, cursors, webhooks."""
 
 from __future__ import annotations
 
@@ -37,4 +37,18 @@ def reading_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         await daemon.cursors.remove(asked["subscription"], check_cursor(asked["cursor"]))
         yield {}
 
-    return {"entries": entries, "cursors": cursors, "move_cursor": move_cursor, "remove_cursor": remove_cursor}
+    async def add_webhook(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        since, secret = int(asked.get("since", 0)), asked.get("secret")
+        yield await daemon.webhooks.add(asked["subscription"], asked["url"], since=since, secret=secret)
+
+    async def webhooks(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        for one in daemon.webhooks.standing():
+            yield one
+
+    async def remove_webhook(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        yield await daemon.webhooks.remove(asked["webhook"])
+
+    return {
+        "entries": entries, "cursors": cursors, "move_cursor": move_cursor, "remove_cursor": remove_cursor,
+        "add_webhook": add_webhook, "webhooks": webhooks, "remove_webhook": remove_webhook,
+    }  # fmt: skip
