@@ -209,7 +209,11 @@ async def test_a_stream_ends_at_once_when_its_client_closes():
     async with serving() as server:
         stream = await trio.open_tcp_stream("127.0.0.1", server.port)
         await stream.send_all(head("GET", "/silent", bearing(TOKEN)))
-        await until(lambda: server.streams == 1)
+        data = b""
+        with trio.fail_after(PATIENCE_S):
+            while not data.endswith(b"x\r\n"):
+                data += await stream.receive_some(1000)
+        assert server.streams == 1
         await stream.aclose()
         await until(lambda: server.connections == 0)
         assert (server.made, server.streams) == (["closed"], 0)
