@@ -11,15 +11,18 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.home import ask, ask_one
+from scenarios.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from scenarios.warm_starts import Process
 
 SOURCE: Final = "source"
 _STOP_S: Final = 10.0
@@ -30,11 +33,12 @@ class DaemonFailed(Exception):
 
 
 class ProcessNetwork:
-    """Daemons by name; ``running`` ends them all."""
+    """Daemons by name; ``running`` ends them all. With ``warm`` they start at once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warm: WarmStarts | None = None) -> None:
         self.folder = folder
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._warm = warm
+        self._processes: dict[str, Process] = {}
         self._ports = ("0", "0")
 
     def home(self, name: str) -> Path:
@@ -47,10 +51,13 @@ class ProcessNetwork:
 
         if not self.home(SOURCE).exists():
             create_network(self.home(SOURCE), "demo", datetime.now(UTC))
-        told = self._start(
-            SOURCE, "source", "run", "--port", self._ports[0], "--enrolment-port", self._ports[1], *options
-        )
-        self._ports = str(told["port"]), str(told["enrolment_port"])
+        self.begin_source(*options)
+        self.await_ready(SOURCE)
+
+    def begin_source(self, *options: str) -> None:
+        """Start the source's process without waiting for it; it listens where it did before."""
+        ports = "--port", self._ports[0], "--enrolment-port", self._ports[1]
+        self._processes[SOURCE] = self._spawn(SOURCE, "source", "run", *ports, *options)
 
     def join(self, name: str, *roles: str) -> None:
         """Invite a machine and let it join."""
@@ -64,6 +71,16 @@ class ProcessNetwork:
         """Start a peer's process without waiting for it."""
         self._processes[name] = self._spawn(name, "peer", "run")
 
+    @property
+    def running(self) -> list[str]:
+        """The daemons that were started and not ended by us."""
+        return sorted(self._processes)
+
+    @property
+    def ended(self) -> list[str]:
+        """Those of them that have ended by themselves."""
+        return [name for name in self.running if self._processes[name].poll() is not None]
+
     def await_ready(self, name: str) -> dict[str, Any]:
         """Wait until a daemon listens."""
         process = self._processes[name]
@@ -71,6 +88,8 @@ class ProcessNetwork:
         if not line:
             raise DaemonFailed(f"{name} did not start; its log is {self.folder / f'{name}.log'}")
         found: dict[str, Any] = json.loads(line)
+        if name == SOURCE:
+            self._ports = str(found["port"]), str(found["enrolment_port"])
         return found
 
     def start_peer(self, name: str) -> dict[str, Any]:
@@ -87,11 +106,11 @@ class ProcessNetwork:
     def stop(self, name: str) -> None:
         """Ask a daemon to end, and wait for it."""
         process = self._processes.pop(name)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         try:
             process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
         _ended(process)
 
     def one(self, daemon: str, do: str, /, **fields: Any) -> dict[str, Any]:
@@ -107,30 +126,31 @@ class ProcessNetwork:
         told = self.one(SOURCE, "publish", name=name, key=name, body=base64.b64encode(body).decode())
         return int(told["number"])
 
-    def _start(self, name: str, *command: str) -> dict[str, Any]:
-        self._processes[name] = self._spawn(name, *command)
-        return self.await_ready(name)
-
-    def _spawn(self, name: str, *command: str) -> subprocess.Popen[bytes]:
-        with open(self.folder / f"{name}.log", "ab") as log:
+    def _spawn(self, name: str, *command: str) -> Process:
+        words, log_path = [*command, "--home", str(self.home(name)), "--json"], self.folder / f"{name}.log"
+        if self._warm is not None:
+            return self._warm.spawn(words, log_path)
+        with open(log_path, "ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "peer", *command, "--home", str(self.home(name)), "--json"],
+                [sys.executable, "-m", "peer", *words],
                 stdout=subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
 
 
-def _ended(process: subprocess.Popen[bytes]) -> None:
+def _ended(process: Process) -> None:
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[ProcessNetwork]:
-    """Run a network in a folder; whatever happens, all its daemons are ended."""
-    network = ProcessNetwork(folder)
-    try:
-        yield network
-    finally:
-        for name in list(network._processes):
-            network.stop(name)
+def running(folder: Path, *, is_warm: bool = False) -> Iterator[ProcessNetwork]:
+    """Run a network in a folder; whatever happens, all its daemons are ended. ``is_warm``: they start at once, by
+    forking one process that has loaded everything."""
+    with WarmStarts() if is_warm else nullcontext() as warm:
+        network = ProcessNetwork(folder, warm)
+        try:
+            yield network
+        finally:
+            for name in network.running:
+                network.stop(name)

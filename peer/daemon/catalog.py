@@ -152,6 +152,12 @@ class Catalog:
             "configuration": self._signed[name],
         }  # fmt: skip
 
+    async def unsubscribe(self, site: str, name: str) -> dict[str, Any]:
+        """End a subscription of a machine; asked again, it has ended where it did."""
+        if self.owners.get(name) != site and self.end_of(site, name) is None:
+            raise NoAnswer(f"{name} is not a subscription of {site}")
+        return await self.withdraw(name)
+
     async def withdraw(self, name: str) -> dict[str, Any]:
         """End a subscription: it owes the documents up to now."""
         async with self._one:
@@ -166,6 +172,11 @@ class Catalog:
                 self._teller.tell(owner, "withdrawn", {"subscription": name, "end": done.number})
                 _LOG.info("withdrawn", extra={"subscription": name, "site": owner, "end": done.number})
         return {"subscription": name, "end": done.number}
+
+    def end_of(self, site: str, name: str) -> int | None:
+        """Return the last number that a subscription of a machine owes; None if it has not ended, or is none."""
+        found = None if name in self.owners else self._log.subscription(name)
+        return None if found is None or found.site != site else found.end
 
     def snapshot(self, documents: int) -> dict[str, Any]:
         """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
@@ -203,10 +214,9 @@ class Catalog:
             done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
             if isinstance(done, Stale):
                 raise NoAnswer(done.reason)
-            self._alone(self._log.put_state, "epoch", str(self.steering.epoch).encode())
             # Everybody's permit is of the new epoch, also where nothing else has changed.
             self._permits.reached(self.steering.generation, self.steering.epoch)
-            self._install(self.steering.configurations())
+            self._install(self.steering.configurations(), epoch=self.steering.epoch)
         _LOG.info("epoch", extra={"epoch": self.steering.epoch, "changed": len(done.configurations)})
         return {
             "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),
@@ -214,13 +224,14 @@ class Catalog:
             "source_feeds": self.steering.source_feeds_used,
         }  # fmt: skip
 
-    def _install(self, changed: Iterable[Configuration], *, but: str = "") -> None:
-        """Sign and keep configurations, and tell the machines; ``but``: whom the answer tells."""
+    def _install(self, changed: Iterable[Configuration], *, but: str = "", epoch: int | None = None) -> None:
+        """Sign and keep configurations, and tell the machines; ``but``: whom the answer tells. ``epoch``: is kept
+        with them, for a permit counts in its epoch and the next one only."""
         found = list(changed)
         bodies = {one.subscription: self._permits.sign(one) for one in found}
         self._signed |= bodies
         kept = [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
-        self._alone(self._log.put_configurations, kept)
+        self._alone(self._keep, kept, epoch)
         self._teller.push(kept)
         by_site: dict[str, list[bytes]] = {}
         for one in found:
@@ -228,3 +239,9 @@ class Catalog:
                 by_site.setdefault(one.site, []).append(bodies[one.subscription])
         for site, signed in by_site.items():
             self._teller.tell(site, "configure", signed)
+
+    def _keep(self, kept: Sequence[Kept], epoch: int | None) -> None:
+        with self._log.transaction():
+            self._log.put_configurations(kept)
+            if epoch is not None:
+                self._log.put_state("epoch", str(epoch).encode())

@@ -96,24 +96,36 @@ class HostedHere:
             "limit": None if feeds >= MOST_FEEDS else limit_of(feeds),
         }  # fmt: skip
 
+    async def end(self, name: str, end: int) -> None:
+        """End a subscription with a document; returns when that is safe."""
+        self.withdrawn(name, end)
+        if self._store.hosted(name) is not None:
+            await self._committer.commit(Drain(name, end))
+
     def withdrawn(self, name: str, end: int) -> None:
-        """A subscription ends with a document."""
+        """The source has ended a subscription with a document."""
         self._ended.add(name)
         if name in self._host.subscriptions:
             self._committer.put(Drain(name, end))
             self._host.withdraw(name, trio.current_time(), end)
+        elif self._store.hosted(name) is not None:
+            self._committer.put(Drain(name, end))  # it could not be resumed
 
     def resume(self) -> None:
-        """Go on with what was hosted before."""
+        """Go on with what was hosted before; what has ended goes on until it has what it is owed."""
         for known in self._store.subscriptions():
-            if known.state is State.LIVE and known.configuration is not None:
-                try:
-                    found = self._permits.open_kept(known.configuration)
-                except (IdentityError, MalformedConfiguration) as exc:
-                    # The source says it anew.
-                    _LOG.warning("not resumed", extra={"subscription": known.id, "reason": str(exc)})
-                    continue
-                self._again(found, known.configuration, known)
+            is_due = known.end is not None and known.frontier.upto < known.end
+            if known.configuration is None or not (known.state is State.LIVE or is_due):
+                continue
+            try:
+                found = self._permits.open_kept(known.configuration)
+            except (IdentityError, MalformedConfiguration) as exc:
+                # The source says it anew.
+                _LOG.warning("not resumed", extra={"subscription": known.id, "reason": str(exc)})
+                continue
+            self._again(found, known.configuration, known)
+            if known.end is not None:
+                self.withdrawn(known.id, known.end)
 
     def _installed(self, signed: bytes) -> Install:
         found = self._permits.open(signed)

@@ -166,7 +166,9 @@ class PeerDaemon:
 
     async def unsubscribe(self, name: str) -> Any:
         """End a subscription: it gets the documents up to now, and feeds others until they have moved."""
-        return await self.ask_source("unsubscribe", {"subscription": name})
+        found = await self.ask_source("unsubscribe", {"subscription": name})
+        await self.hosted.end(name, found["end"])
+        return found
 
     async def publish(self, name: str, key: str, body: bytes) -> Any:
         """Publish a document through the source; return its number once it is durable."""

@@ -73,8 +73,9 @@ class Permits:
         )  # fmt: skip
         return decode_untrusted(said.payload)
 
-    def forbids(self, site: str, asked: Open) -> str:
-        """Say why a machine may not open a feed with its permit; empty if it may, as far as the permit goes."""
+    def forbids(self, site: str, asked: Open, *, is_last: bool = False) -> str:
+        """Say why a machine may not open a feed with its permit; empty if it may, as far as the permit goes.
+        ``is_last``: it is known that there is no newer one, however old it is."""
         try:
             permit = self.open(asked.permit)
         except (IdentityError, MalformedConfiguration) as exc:
@@ -83,7 +84,7 @@ class Permits:
             return "the permit is another's"
         if permit.generation < self.generation:
             return f"the permit is of generation {permit.generation} of the log; it is {self.generation} now"
-        if permit.epoch + 1 < self.epoch:
+        if permit.epoch + 1 < self.epoch and not is_last:
             return f"the permit is of epoch {permit.epoch}; it is epoch {self.epoch} now"
         if permit.version < self._newest.get(permit.subscription, permit.version):
             return "a newer permit has been seen"

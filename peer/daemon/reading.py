@@ -52,6 +52,9 @@ class Reading:
             news = self._news.setdefault(name, trio.Event())
             known = await trio.to_thread.run_sync(self._store.frontier, name)
             upto = after if known is None else known.upto
+            hosted = self._store.hosted(name) or hosted
+            if hosted.end is not None:
+                upto = min(upto, hosted.end)  # what came before it was known to end is not its
             while after < upto:
                 found = await trio.to_thread.run_sync(self._store.entries, name, after, upto, _STRETCH)
                 for entry in found:

@@ -267,10 +267,7 @@ class SourceDaemon:
                 about = requests.read(body, requests.Trace)
                 return await self.tracing.trace(about.document, about.subscription, of=member.site)
             case "unsubscribe":
-                name = requests.read(body, requests.Of).subscription
-                if self.catalog.owners.get(name) != member.site:
-                    raise NoAnswer(f"{name} is not a subscription of {member.site}")
-                return await self.catalog.withdraw(name)
+                return await self.catalog.unsubscribe(member.site, requests.read(body, requests.Of).subscription)
             case _:
                 raise NoAnswer(f"nobody here knows about {what[:50]}")
 
@@ -317,8 +314,12 @@ class SourceDaemon:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not be fed by the source."""
-        ended = "" if self.catalog.owners.get(asked.downstream) == site else f"{asked.downstream} has ended"
-        return ended or self.permits.forbids(site, asked)
+        if self.catalog.owners.get(asked.downstream) == site:
+            return self.permits.forbids(site, asked)
+        # One that has ended may still owe its user documents; nobody gives it a newer permit.
+        if self.catalog.end_of(site, asked.downstream) is None:
+            return f"{asked.downstream} is not a subscription of {site}"
+        return self.permits.forbids(site, asked, is_last=True)
 
     # Tasks and state.
 

@@ -8,8 +8,9 @@ from overlay.feeds.items import Kind
 from overlay.feeds.receiving import Receiving
 from peer.hosting.configuration import Configuration, Input
 from peer.hosting.history import History
+from scenarios.small_documents import small_document
 from tests.peer.hosting.simulation import SOURCE, Faults, Network
-from tests.peer.hosting.workload import Workload, document
+from tests.peer.hosting.workload import Workload
 
 MACHINES = ["m0", "m1", "m2", "m3"]
 
@@ -39,7 +40,7 @@ def check(network, work):
 def test_everybody_gets_exactly_its_own(seed):
     network, work, rng = prepared(seed)
     for _ in range(30):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         network.run(rng.random() * 0.2)
     settle(network)
     check(network, work)
@@ -49,7 +50,7 @@ def test_everybody_gets_exactly_its_own(seed):
 def test_also_over_a_network_that_loses_repeats_and_reorders(seed):
     network, work, rng = prepared(seed, Faults(lose=0.01, repeat=0.05, overtake=0.02))
     for _ in range(30):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         network.run(rng.random() * 0.5)
     settle(network)
     check(network, work)
@@ -59,7 +60,7 @@ def test_also_over_a_network_that_loses_repeats_and_reorders(seed):
 def test_also_while_configurations_change(seed):
     network, work, rng = prepared(seed)
     for _ in range(40):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         work.install(network, rng.randrange(len(work.names)))
         network.run(rng.random() * 0.3)
     settle(network)
@@ -70,7 +71,7 @@ def test_also_while_configurations_change(seed):
 def test_also_while_machines_crash_and_return(seed):
     network, work, rng = prepared(seed, Faults(lose=0.002))
     for _ in range(40):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         name = rng.choice([*MACHINES, SOURCE])
         if network.machines[name].host is None:
             network.restart(name)
@@ -87,7 +88,7 @@ def test_also_when_little_stays_in_memory_and_windows_are_small(seed, monkeypatc
     monkeypatch.setattr(Receiving.__init__, "__defaults__", (100, *Receiving.__init__.__defaults__[1:]))
     network, work, rng = prepared(seed, Faults(lose=0.002))
     for n in range(40):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         if n % 5 == 0:
             name = rng.choice(MACHINES)
             network.crash(name)
@@ -103,12 +104,12 @@ def test_also_when_little_stays_in_memory_and_windows_are_small(seed, monkeypatc
 def test_who_lacks_what_is_owed_is_replaced_by_who_has_it(seed):
     network, work, rng = prepared(seed)
     for _ in range(15):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         network.run(0.2)
     gone = rng.choice(MACHINES)
     network.crash(gone)
     for _ in range(10):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         network.run(0.2)
     for name in MACHINES:
         if name != gone:
@@ -122,7 +123,7 @@ def test_what_the_log_has_lost_is_a_gap_for_everybody():
     network, rng = chain(), random.Random(3)
     network.crash("m1")
     for _ in range(10):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         network.run(0.3)
     network.source.log.lowest = 4
     network.source.host.trimmed(4)
@@ -151,7 +152,7 @@ def chain(seed=1):
 def test_a_machine_that_falls_silent_costs_its_direct_downstreams_a_timeout_and_nobody_else_anything():
     network, rng = chain(), random.Random(1)
     for _ in range(5):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         network.run(0.5)
     network.freeze("m0")
     silent_at = network.now
@@ -172,7 +173,7 @@ def test_subscriptions_come_late_and_go_early(seed):
     late.names = [f"t{i}" for i in range(10)]
     starts = {}
     for n in range(30):
-        network.source.publish(document(rng))
+        network.source.publish(small_document(rng))
         if n == 10:
             for i in range(10):
                 starts[i] = network.source.log.last

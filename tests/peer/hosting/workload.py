@@ -5,25 +5,8 @@ import random
 from peer.hosting.configuration import Configuration, Input
 from peer.hosting.results import decode_whole
 from rewriting import EmbeddingGraph, rewritings
+from scenarios.small_documents import PATTERNS
 from xmlmatch import Document, Pattern, match
-
-TEXTS = [
-    "//a{cont}", "//a[b]{cont}", "//b{val}", "//a/b{val}", "//a[c]/b{val}", "//c{val}", "//*{val}", "//a[b{val}]",
-    "//a[b{val}][c{val}]", "//a[b='1']{cont}", "//b[.='1']{val}", "//a[.//c]", "//a[c{val}]/b{val}", "/r{cont}",
-    "/r//c{val}", "//b[.>1]{val}", "//a{id}/c{id,val}",
-]  # fmt: skip
-
-
-def document(rng):
-    """Draw a document over few names."""
-
-    def element(depth):
-        name = rng.choice("aabbc")
-        inside = str(rng.randint(0, 3)) if depth > 3 or rng.random() < 0.3 else ""
-        inside += "".join(element(depth + 1) for _ in range(rng.randint(0, 3 if depth < 3 else 1)))
-        return f"<{name}>{inside}</{name}>"
-
-    return f"<r>{''.join(element(1) for _ in range(rng.randint(0, 4)))}</r>".encode()
 
 
 class Workload:
@@ -32,7 +15,7 @@ class Workload:
     def __init__(self, seed, machines, count):
         self.rng = random.Random(seed)
         self.names = [f"s{i}" for i in range(count)]
-        self.patterns = [Pattern.parse(self.rng.choice(TEXTS)) for _ in range(count)]
+        self.patterns = [Pattern.parse(self.rng.choice(PATTERNS)) for _ in range(count)]
         self.sites = [self.rng.choice(machines) for _ in range(count)]
         self.graph = EmbeddingGraph.build(self.patterns)
         self.ways = [self._ways(i) for i in range(count)]
