@@ -10,13 +10,15 @@ _DOCUMENT = b"<r><a x='1'><b>1</b><c>t</c></a><a><b>2.5</b></a></r>"
 
 def warm_peer() -> None:
     """Match, encode, cut, join and decode once."""
-    view, query = Pattern.parse("//*{cont}[b{val}]"), Pattern.parse("//a{cont}[b{val} >= 1]")
+    views = Pattern.parse("//a{cont}"), Pattern.parse("//b{val}")
+    query = Pattern.parse("//a{val}[b{val} >= 1]")
     document = Document.parse(_DOCUMENT)
-    matches = Matcher([view, Pattern.parse("//b[.='1']{val}")]).match(document)
-    whole = from_document(whole_link(view), matches, 0, document)
-    joining = Joining(query, (view,))
-    link = read_cut_untrusted(view, query, joining.cuts()[0])
-    list(decode_whole(query, joining.join([cut_results(link, whole)])).rows())
+    matches = Matcher([*views, Pattern.parse("//b[.='1']{val}")]).match(document)
+    whole = [from_document(whole_link(view), matches, place, document) for place, view in enumerate(views)]
+    joining = Joining(query, views)
+    links = [read_cut_untrusted(view, query, cut) for view, cut in zip(views, joining.cuts(), strict=True)]
+    sent = [cut_results(link, data) for link, data in zip(links, whole, strict=True)]
+    list(decode_whole(query, joining.join(sent)).rows())
 
 
 def warm_source() -> None:

@@ -14,24 +14,25 @@ No match is a column set with no node.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rewriting import varints
+from rewriting import column_reading as reading
+from rewriting.column_writing import VERSION, write
 from rewriting.errors import MalformedColumnsError
-from rewriting.fragment import UNKNOWN, Fragment
-from rewriting.kernels import kernel
+from rewriting.fragment import Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-VERSION: Final = 1
-_ALL, _BITMAP, _DIFFERENCES = range(3)
-_MOST_PRE: Final = (1 << 31) - 2
+_NOTHING: Final = bytes((VERSION, 0))
+_NO_BYTES: Final = np.empty(0, np.uint8)
+_NO_NAMES: Final = np.zeros(1, np.uint8)
+_NO_POSITIONS: Final = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ class ColumnLimits:
     max_lists: int = 4096
     max_names: int = 1 << 17
     max_positions: int = 1 << 24
+
+
+_LIMITS: Final = ColumnLimits()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,221 +76,166 @@ def nothing() -> Columns:
 def encode(columns: Columns) -> bytes:
     """Write columns as bytes; ``decode_untrusted`` reads them back."""
     nodes = columns.nodes
-    parts = [bytes((VERSION,)), varints.encode(np.array([len(nodes)]))]
-    if len(nodes):
-        parts += [varints.encode(_differences(nodes.pre)), varints.encode(nodes.span), varints.encode(nodes.level)]
-        parts += [_names(nodes), _slices(nodes.vals, nodes.payload), _slices(nodes.conts, nodes.payload)]
-        parts.append(varints.encode(np.array([len(columns.lists)])))
-        for n, positions in sorted(columns.lists.items()):
-            parts += [varints.encode(np.array([n])), _written(positions, len(nodes))]
-    return b"".join(parts)
+    if not len(nodes):
+        return _NOTHING
+    numbers = sorted(columns.lists)
+    lists = [columns.lists[n] for n in numbers]
+    names, label = _names(nodes)
+    parts = (
+        nodes.pre, nodes.span, nodes.level, label, names, *map(np.ascontiguousarray, (nodes.vals, nodes.conts)),
+        _read_only(nodes.payload), np.array(numbers, np.int64),
+        np.array(list(accumulate(map(len, lists))), np.int64), np.concatenate(lists) if lists else _NO_POSITIONS,
+    )  # fmt: skip
+    out = np.empty(write(_NO_BYTES, *parts), np.uint8)
+    write(out, *parts)
+    return out.tobytes()
 
 
-def _differences(numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the first number, then by how much each exceeds the one before, less 1."""
-    wide = numbers.astype(np.int64)
-    return np.concatenate((wide[:1], np.diff(wide) - 1))
+def _read_only(payload: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Give a payload the one type that is compiled for: what was received cannot be written to."""
+    if payload.flags.writeable:
+        payload = payload.view()
+        payload.flags.writeable = False
+    return payload
 
 
-def _names(nodes: Fragment) -> bytes:
-    names = [label.encode() for label in nodes.labels]
-    parts = [varints.encode(np.array([len(names)]))]
-    for name in names:
-        parts += [varints.encode(np.array([len(name)])), name]
-    if names:
-        parts.append(varints.encode(nodes.label + 1))
-    return b"".join(parts)
+def _names(nodes: Fragment) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """Write the dictionary of the names that are used, in order; return it, and each node's place in it."""
+    used = np.unique(nodes.label).tolist() if nodes.labels else []
+    if used and used[0] < 0:
+        del used[0]
+    if not used:
+        return _NO_NAMES, nodes.label
+    used.sort(key=nodes.labels.__getitem__)
+    places = np.full(len(nodes.labels) + 1, -1, np.int32)  # the last entry: no name
+    places[used] = np.arange(len(used))
+    parts = [number(len(used))]
+    for i in used:
+        name = nodes.labels[i].encode()
+        parts += [number(len(name)), name]
+    return np.frombuffer(bytearray(b"".join(parts)), np.uint8), places[nodes.label]
 
 
-def _slices(slices: NDArray[np.int64], payload: NDArray[np.uint8]) -> bytes:
-    known = slices[0] >= 0
-    lengths = np.where(known, slices[1] - slices[0] + 1, 0)
-    texts = [payload[start:end].tobytes() for start, end in slices[:, known].T.tolist()]
-    head = varints.encode(np.array([len(texts)]))
-    return b"".join((head, varints.encode(lengths), *texts)) if texts else head
+def number(value: int) -> bytes:
+    """Write a whole number, seven bits a byte, the lowest first.
+
+    >>> number(300).hex()
+    'ac02'
+    """
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
 
 
-def _written(positions: NDArray[np.int32], count: int) -> bytes:
-    """Write positions among ``count`` nodes in the shortest way."""
-    if len(positions) == count:
-        return bytes((_ALL,))
-    bits = np.zeros(count, np.uint8)
-    bits[positions] = 1
-    bitmap = np.packbits(bits).tobytes()
-    listed = varints.encode(np.concatenate(([len(positions)], _differences(positions))))
-    if len(bitmap) <= len(listed):
-        return bytes((_BITMAP,)) + bitmap
-    return bytes((_DIFFERENCES,)) + listed
-
-
-def decode_untrusted(data: bytes, limits: ColumnLimits | None = None) -> Columns:
+def decode_untrusted(data: bytes, limits: ColumnLimits = _LIMITS) -> Columns:
     """Read columns; raise ``MalformedColumnsError`` for anything ``encode`` would not write, or over a limit."""
-    bounds = limits or ColumnLimits()
-    if len(data) > bounds.max_bytes:
-        raise MalformedColumnsError(f"over {bounds.max_bytes:,} bytes", bounds.max_bytes)
-    return _Reader(data, bounds).columns()
+    if len(data) > limits.max_bytes:
+        raise MalformedColumnsError(f"over {limits.max_bytes:,} bytes", limits.max_bytes)
+    if not data or data[0] != VERSION:
+        raise MalformedColumnsError("not version 1", 0)
+    if data == _NOTHING:
+        return nothing()
+    return _Reader(data, limits).columns()
 
 
 class _Reader:
-    """Reads columns from bytes; every count is checked against what is left before anything is made of it."""
+    """Reads columns from bytes; the compiled passes check every count before anything is made of it."""
 
     def __init__(self, data: bytes, limits: ColumnLimits) -> None:
-        self._data = data
+        self._data, self._limits = data, limits
         self._bytes = np.frombuffer(data, np.uint8)
-        self._at = 0
-        self._limits = limits
+        self._state = np.zeros(reading.STATE, np.int64)
+        self._state[reading.AT] = 1
 
     def columns(self) -> Columns:
-        if not self._data or self._data[0] != VERSION:
-            raise self._wrong("not version 1")
-        self._at = 1
-        count = self._count("nodes", len(self._data))
-        if count == 0:
-            self._ended()
-            return nothing()
-        pre = self._ascending(count, _MOST_PRE)
-        span, level = self._numbers(count, _MOST_PRE), self._numbers(count, self._limits.max_level)
-        self._check_nesting(pre, span, level)
-        labels, label = self._names(count)
-        vals, conts = self._slices(count), self._slices(count)
-        nodes = Fragment(
-            pre.astype(np.int32), span.astype(np.int32), level.astype(np.int32), label, labels, vals, conts,
-            self._bytes,
-        )  # fmt: skip
-        lists = self._lists(count)
-        self._ended()
+        nodes = self._nodes(self._count())
+        lists = self._lists(len(nodes))
+        if self._state[reading.AT] != len(self._data):
+            raise self._wrong("more bytes than belong")
         return Columns(nodes, lists)
 
     def _wrong(self, reason: str) -> MalformedColumnsError:
-        return MalformedColumnsError(reason, self._at)
+        return MalformedColumnsError(reason, int(self._state[reading.AT]))
 
-    def _ended(self) -> None:
-        if self._at != len(self._data):
-            raise self._wrong("more bytes than belong")
+    def _check(self) -> None:
+        code = int(self._state[reading.CODE])
+        if code:
+            raise self._wrong(_REASONS[code].format(limits=self._limits))
 
-    def _numbers(self, count: int, most: int) -> NDArray[np.int64]:
-        if count > len(self._data) - self._at:
-            raise self._wrong("the bytes end early")
-        out = np.empty(count, np.int64)
-        at = varints.decode(self._bytes, self._at, out)
-        if at < 0:
-            raise self._wrong("the bytes end early, or a number is not written as it should be")
-        if int(out.max(initial=0)) > most:
-            raise self._wrong(f"a number is over {most:,}")
-        self._at = at
-        return out
-
-    def _count(self, what: str, most: int) -> int:
-        count = int(self._numbers(1, (1 << 63) - 1)[0])
-        if count > most:
-            raise self._wrong(f"more than {most:,} {what}")
+    def _count(self) -> int:
+        """Read how many nodes there are; each takes three bytes at least."""
+        count, at = reading.read_number(self._bytes, 1)
+        if count < 0:
+            raise self._wrong(_REASONS[reading.ENDS_EARLY])
+        if 3 * count > len(self._data) - at or count == 0:
+            raise self._wrong("more nodes than bytes for them" if count else "more bytes than belong")
+        self._state[reading.AT] = at
         return count
 
-    def _ascending(self, count: int, most: int) -> NDArray[np.int64]:
-        found = np.cumsum(self._numbers(count, most) + 1) - 1
-        if int(found[-1]) > most:
-            raise self._wrong(f"a number is over {most:,}")
-        return found
+    def _nodes(self, count: int) -> Fragment:
+        ints, slices = np.empty((6, count), np.int32), np.empty((4, count), np.int64)
+        names, state = np.empty((3, min(count, self._limits.max_names)), np.int64), self._state
+        reading.read_nodes(self._bytes, self._limits.max_level, self._limits.max_names, ints, slices, names, state)
+        self._check()
+        labels = self._labels(names[:2, : state[reading.NAMES]])
+        self._text(reading.VALS)
+        self._text(reading.CONTS)
+        return Fragment(
+            ints[reading.PRE], ints[reading.SPAN], ints[reading.LEVEL], ints[reading.LABEL], labels, slices[:2],
+            slices[2:], self._bytes, ints[reading.PARENT :],
+        )  # fmt: skip
 
-    def _check_nesting(self, pre: NDArray[np.int64], span: NDArray[np.int64], level: NDArray[np.int64]) -> None:
-        """Nodes stand beside or inside each other, deeper ones inside."""
-        if int((pre + span).max()) > _MOST_PRE:
-            raise self._wrong("a node reaches too far")
-        if not _nested(pre, span, level, np.empty(len(pre), np.int64)):
-            raise self._wrong("nodes overlap")
-
-    def _text(self, length: int) -> bytes:
-        if length > len(self._data) - self._at:
-            raise self._wrong("the bytes end early")
-        self._at += length
-        return self._data[self._at - length : self._at]
-
-    def _names(self, count: int) -> tuple[list[str], NDArray[np.int32]]:
-        names = self._count("names", min(self._limits.max_names, len(self._data) - self._at))
+    def _labels(self, names: NDArray[np.int64]) -> list[str]:
         try:
-            labels = [self._text(self._count("bytes of a name", len(self._data))).decode() for _ in range(names)]
+            labels = [self._data[start:end].decode() for start, end in names.T.tolist()]
         except UnicodeDecodeError:
             raise self._wrong("a name is not UTF-8") from None
         if any(a >= b for a, b in pairwise(labels)):
             raise self._wrong("names are not in order")
-        if not labels:
-            return labels, np.full(count, UNKNOWN, np.int32)
-        numbers = self._numbers(count, len(labels))
-        if len(np.setdiff1d(numbers, [0])) < len(labels):
-            raise self._wrong("a name is not used")
-        return labels, (numbers - 1).astype(np.int32)
+        return labels
 
-    def _slices(self, count: int) -> NDArray[np.int64]:
-        given = self._count("texts", count)
-        if not given:
-            return np.full((2, count), UNKNOWN, np.int64)
-        lengths = self._numbers(count, len(self._data))
-        known = lengths > 0
-        if np.count_nonzero(known) != given:
-            raise self._wrong("another number of texts than announced")
-        ends = np.cumsum(np.where(known, lengths - 1, 0)) + self._at
-        if int(ends[-1]) > len(self._data):
-            raise self._wrong("the bytes end early")
-        slices = np.where(known, np.stack((ends - lengths + 1, ends)), UNKNOWN)
-        self._check_text(slices[0][known & (lengths > 1)], self._at, int(ends[-1]))
-        self._at = int(ends[-1])
-        return slices
-
-    def _check_text(self, starts: NDArray[np.int64], begin: int, end: int) -> None:
-        """All is UTF-8, and no slice begins inside a character."""
+    def _text(self, which: int) -> None:
+        start, end = self._state[which : which + 2].tolist()
         try:
-            self._data[begin:end].decode()
+            self._data[start:end].decode()
         except UnicodeDecodeError:
             raise self._wrong("a text is not UTF-8") from None
-        if np.any(self._bytes[starts] & 0xC0 == 0x80):
-            raise self._wrong("a text begins inside a character")
 
     def _lists(self, count: int) -> dict[int, NDArray[np.int32]]:
-        lists: dict[int, NDArray[np.int32]] = {}
-        everything, last, left = np.arange(count, dtype=np.int32), -1, self._limits.max_positions
-        for _ in range(self._count("lists", self._limits.max_lists)):
-            n = self._count("query nodes", self._limits.max_lists)
-            if n <= last:
-                raise self._wrong("lists are not in order")
-            start, last = self._at, n
-            lists[n] = self._positions(everything)
-            if lists[n] is not everything:
-                left -= len(lists[n])
-                if left < 0:
-                    raise self._wrong(f"more than {self._limits.max_positions:,} positions")
-                if _written(lists[n], count) != self._data[start : self._at]:
-                    raise self._wrong("a list is not written in the shortest way")
-        return lists
-
-    def _positions(self, everything: NDArray[np.int32]) -> NDArray[np.int32]:
-        count = len(everything)
-        match self._text(1)[0]:
-            case 0:
-                return everything
-            case 1:
-                bits = np.unpackbits(np.frombuffer(self._text(-(-count // 8)), np.uint8))
-                if bits[count:].any():
-                    raise self._wrong("a list names nodes that are not there")
-                return np.flatnonzero(bits).astype(np.int32)
-            case 2:
-                length = self._count("positions", count)
-                found = self._ascending(length, count - 1) if length else np.empty(0, np.int64)
-                return found.astype(np.int32)
-            case _:
-                raise self._wrong("a list is written in an unknown way")
+        left = len(self._data) - int(self._state[reading.AT])
+        lists = np.empty((3, min(self._limits.max_lists, left // 2)), np.int64)
+        # No byte holds more than eight positions.
+        flat = np.empty(min(8 * left, self._limits.max_positions), np.int32)
+        found = reading.read_lists(self._bytes, count, self._limits.max_lists, lists, flat, self._state)
+        self._check()
+        numbers, starts, ends = lists[:, :found].tolist()
+        everything = np.arange(count, dtype=np.int32)
+        flat = flat[: max(ends, default=0)].copy() if found else flat[:0]
+        return {
+            n: flat[start:end] if end >= 0 else everything
+            for n, start, end in zip(numbers, starts, ends, strict=True)
+        }
 
 
-@kernel
-def _nested(
-    pre: NDArray[np.int64], span: NDArray[np.int64], level: NDArray[np.int64], above: NDArray[np.int64]
-) -> bool:
-    """Say whether each node ends where its nearest one above does, or before, and is deeper."""
-    last = -1
-    for i in range(pre.size):
-        while last >= 0 and pre[last] + span[last] < pre[i]:
-            last = above[last]
-        if last >= 0 and (pre[i] + span[i] > pre[last] + span[last] or level[i] <= level[last]):
-            return False
-        above[i] = last
-        last = i
-    return True
+_REASONS: Final = {
+    reading.ENDS_EARLY: "the bytes end early, or a number is not written as it should be",
+    reading.OVER_MOST_PRE: f"a number is over {reading.MOST_PRE:,}",
+    reading.OVER_LEVEL: "a level is over {limits.max_level:,}",
+    reading.REACHES_TOO_FAR: "a node reaches too far",
+    reading.OVERLAP: "nodes overlap",
+    reading.TOO_MANY_NAMES: "more than {limits.max_names:,} names",
+    reading.UNKNOWN_NAME: "a name is not there",
+    reading.UNUSED_NAME: "a name is not used",
+    reading.TOO_MANY_TEXTS: "more texts than nodes",
+    reading.OTHER_TEXTS: "another number of texts than announced",
+    reading.INSIDE_CHARACTER: "a text begins inside a character",
+    reading.TOO_MANY_LISTS: "more than {limits.max_lists:,} lists",
+    reading.UNORDERED_LISTS: "lists are not in order",
+    reading.NOT_THERE: "a list names nodes that are not there",
+    reading.UNKNOWN_WAY: "a list is written in an unknown way",
+    reading.NOT_SHORTEST: "a list is not written in the shortest way",
+    reading.TOO_MANY_POSITIONS: "more than {limits.max_positions:,} positions",
+}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ import numpy as np
 from rewriting.candidates import THOROUGH, Effort, candidates, check_options
 from rewriting.columns import Columns, nothing
 from rewriting.errors import MissingViewError, WrongColumnsError
-from rewriting.fragment import Fragment, cut, merged, named, valued
+from rewriting.fragment import DifferentDocuments, Fragment, cut, named, united, valued
+from rewriting.fragment_kernels import CONT, NAME, VAL, lacking, select
 from rewriting.providers import Feeder, Provision, feeders
 from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
 from rewriting.table import CONT_LEVEL, VAL_LEVEL
@@ -48,7 +50,15 @@ class Link:
     def send(self, results: NodeSets, *, reduced: bool = False) -> Columns:
         """Make the columns from the view's results; ``reduced``: also reduce the part of the query provided."""
         nodes = results.document
-        lists = {p.query_node: self._filtered(p, results, nodes) for p in self.provisions}
+        wanted = {p.view_node for p in self.provisions}
+        return self._sent(nodes, {n: nodes.positions(results.sets[n]) for n in wanted}, reduced=reduced)
+
+    def cut(self, whole: Columns) -> Columns:
+        """Make the columns from others that hold the view's results: a list for every node of it."""
+        return self._sent(whole.nodes, whole.lists) if whole else nothing()
+
+    def _sent(self, nodes: Source, of_view: Mapping[int, NDArray[np.int32]], *, reduced: bool = False) -> Columns:
+        lists = {p.query_node: self._filtered(p, of_view, nodes) for p in self.provisions}
         if reduced:
             for part, members in self.parts:
                 kept = reduce(part, nodes, [lists[n] for n in members])
@@ -60,19 +70,27 @@ class Link:
     def check(self, columns: Columns) -> None:
         """Raise ``WrongColumnsError`` unless the columns hold exactly what this link must carry."""
         nodes = columns.nodes
-        if set(columns.lists) != {p.query_node for p in self.provisions}:
+        if len(columns.lists) != len(self.provisions) or any(
+            p.query_node not in columns.lists for p in self.provisions
+        ):
             raise WrongColumnsError(str(self.view), "other lists than those it provides")
-        for p in self.provisions:
-            own = columns.lists[p.query_node]
-            known = {VAL_LEVEL: (nodes.vals[0] >= 0) | (nodes.conts[0] >= 0), CONT_LEVEL: nodes.conts[0] >= 0}
-            if len(own) == 0 or (p.payload and not known[p.payload][own].all()):
-                raise WrongColumnsError(str(self.view), f"nodes or texts missing for query node {p.query_node}")
-            if p.names and (nodes.label[own] < 0).any():
-                raise WrongColumnsError(str(self.view), f"names missing for query node {p.query_node}")
+        flat, ends = _joined([columns.lists[p.query_node] for p in self.provisions])
+        place = lacking(flat, ends, self._wants, nodes.label, nodes.vals, nodes.conts)
+        if place >= 0:
+            n = self.provisions[place].query_node
+            raise WrongColumnsError(str(self.view), f"nodes, names or texts missing for query node {n}")
 
-    def _filtered(self, p: Provision, results: NodeSets, nodes: Source) -> NDArray[np.int32]:
+    @cached_property
+    def _wants(self) -> NDArray[np.uint8]:
+        """What travels of the nodes of each provision, as bits."""
+        payloads = {VAL_LEVEL: VAL, CONT_LEVEL: CONT}
+        return np.array([payloads.get(p.payload, 0) | NAME * p.names for p in self.provisions], np.uint8)
+
+    def _filtered(
+        self, p: Provision, of_view: Mapping[int, NDArray[np.int32]], nodes: Source
+    ) -> NDArray[np.int32]:
         wanted = self.query.nodes[p.query_node]
-        positions = nodes.positions(results.sets[p.view_node])
+        positions = of_view[p.view_node]
         if p.by_name:
             positions = named(nodes, positions, wanted.label)
         if p.by_value:
@@ -80,17 +98,11 @@ class Link:
         return positions
 
     def _columns(self, nodes: Source, lists: dict[int, NDArray[np.int32]]) -> Columns:
-        everything = _union(lists.values())
-        fragment = cut(
-            nodes,
-            everything,
-            names=_union(lists[p.query_node] for p in self.provisions if p.names),
-            vals=_union(lists[p.query_node] for p in self.provisions if p.payload == VAL_LEVEL),
-            conts=_union(lists[p.query_node] for p in self.provisions if p.payload == CONT_LEVEL),
-        )
-        return Columns(
-            fragment, {n: np.searchsorted(everything, own).astype(np.int32) for n, own in lists.items()}
-        )
+        flat, ends = _joined([lists[p.query_node] for p in self.provisions])
+        positions, wanted = select(len(nodes), flat, ends, self._wants)
+        places = [0, *ends.tolist()]
+        own = {p.query_node: flat[places[i] : places[i + 1]] for i, p in enumerate(self.provisions)}
+        return Columns(cut(nodes, positions, wanted), own)
 
     @cached_property
     def parts(self) -> list[tuple[Pattern, list[int]]]:
@@ -122,8 +134,9 @@ class Link:
         return Pattern(tuple(nodes), ())
 
 
-def _union(lists: Iterable[NDArray[np.int32]]) -> NDArray[np.int32]:
-    return np.unique(np.concatenate([np.empty(0, np.int32), *lists]))
+def _joined(lists: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Put lists behind each other; also return where each ends."""
+    return np.concatenate(lists), np.array(list(accumulate(map(len, lists))))
 
 
 class PlanCost(NamedTuple):
@@ -192,34 +205,48 @@ class Rewriting:
             return NodeSets(self.query, nothing().nodes, tuple(np.empty(0, np.int32) for _ in self.query.nodes))
         for link, got in zip(self.links, columns, strict=True):
             link.check(got)
-        forest = merged([c.nodes for c in columns])
-        for link, got in zip(self.links, columns, strict=True):
-            at = forest.positions(got.nodes.pre)
-            if np.any(forest.span[at] != got.nodes.span) or np.any(forest.level[at] != got.nodes.level):
-                raise WrongColumnsError(str(link.view), "its nodes are not those of the other links' document")
+        try:
+            forest, at = united([c.nodes for c in columns])
+        except DifferentDocuments as exc:
+            view = str(self.links[exc.number].view)
+            raise WrongColumnsError(view, "its nodes are not those of the other links' document") from None
         lists: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.query.nodes]
-        for link, got in zip(self.links, columns, strict=True):
+        for link, got, own in zip(self.links, columns, at, strict=True):
             for p in link.provisions:
-                lists[p.query_node] = forest.positions(got.nodes.pre[got.lists[p.query_node]])
+                lists[p.query_node] = own[got.lists[p.query_node]]
         kept = reduce(self.query, forest, lists)
         return NodeSets(self.query, self._own(forest, kept), tuple(forest.pre[positions] for positions in kept))
 
     def _own(self, forest: Fragment, kept: Sequence[NDArray[np.int32]]) -> Fragment:
         """Keep the query's nodes, and note the values that its own predicates fix."""
-        vals, payload = forest.vals.copy(), [forest.payload]
-        end = len(forest.payload)
-        for node, positions in zip(self.query.nodes, kept, strict=True):
-            for p in node.predicates:
-                if p.operator is Operator.EQ and isinstance(p.constant, str):
-                    text = np.frombuffer(p.constant.encode(), np.uint8)
-                    vals[:, positions] = [[end], [end + len(text)]]
-                    payload.append(text)
-                    end += len(text)
-        own = _union(kept)
+        vals, payload = forest.vals, forest.payload
+        if self._fixed:
+            vals, parts, end = vals.copy(), [payload], len(payload)
+            for n, text in self._fixed:
+                vals[:, kept[n]] = [[end], [end + len(text)]]
+                parts.append(text)
+                end += len(text)
+            payload = np.concatenate(parts)
+        flat, ends = _joined(kept)
+        own, _ = select(len(forest), flat, ends, self._nothing_more)
         return Fragment(
-            forest.pre[own], forest.span[own], forest.level[own], forest.label[own], forest.labels, vals[:, own],
-            forest.conts[:, own], np.concatenate(payload),
+            forest.pre[own], forest.span[own], forest.level[own], forest.label[own], forest.labels,
+            np.take(vals, own, axis=1), np.take(forest.conts, own, axis=1), payload,
         )  # fmt: skip
+
+    @cached_property
+    def _nothing_more(self) -> NDArray[np.uint8]:
+        return np.zeros(len(self.query.nodes), np.uint8)
+
+    @cached_property
+    def _fixed(self) -> list[tuple[int, NDArray[np.uint8]]]:
+        """The query nodes whose value a predicate fixes, and that value."""
+        return [
+            (n, np.frombuffer(p.constant.encode(), np.uint8))
+            for n, node in enumerate(self.query.nodes)
+            for p in node.predicates
+            if p.operator is Operator.EQ and isinstance(p.constant, str)
+        ]
 
 
 def rewritings(

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rewriting.contents import text_of
 from rewriting.errors import NotCarriedError, UnreadableContentError
-from rewriting.kernels import kernel
+from rewriting.fragment_kernels import CONT, TO_MAKE, UNKNOWN, copy, enclose, unite
 from xmlmatch import Document, DocumentError, Limits, NodeId
-from xmlmatch.handlers import END, START
 from xmlmatch.values import satisfying
 
 if TYPE_CHECKING:
@@ -27,9 +28,16 @@ if TYPE_CHECKING:
     from xmlmatch import Predicate
     from xmlmatch.nodesets import Source
 
-UNKNOWN = -1
 # The document was within its limits; what is cut out of it need not be held against stricter ones.
 _ACCEPTED: Final = Limits(max_bytes=512 << 20, max_depth=1 << 20)
+
+
+class DifferentDocuments(Exception):
+    """Fragments that should be of one document do not agree on a node; ``number``: of the first to differ."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"fragment {number} is of another document")
+        self.number = number
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +56,18 @@ class Fragment:
     vals: NDArray[np.int64] = field(repr=False)
     conts: NDArray[np.int64] = field(repr=False)
     payload: NDArray[np.uint8] = field(repr=False)
+    enclosing: NDArray[np.int32] | None = field(default=None, repr=False)
+    """``parent`` and ``size``, where they are known already."""
 
     def __len__(self) -> int:
         return len(self.pre)
 
     @cached_property
     def _forest(self) -> NDArray[np.int32]:
+        if self.enclosing is not None:
+            return self.enclosing
         forest = np.zeros((2, len(self)), np.int32)
-        _enclose(self.pre, self.span, forest)
+        enclose(self.pre, self.span, forest)
         return forest
 
     @property
@@ -91,8 +103,13 @@ class Fragment:
         return {}
 
     def _value_of_content(self, node: int) -> str:
+        start, end = self.conts[:, node].tolist()
+        content = self.payload[start:end].tobytes()
+        text = text_of(content)
+        if text is not None:
+            return text.decode()
         try:
-            return Document.parse(self.cont(node).encode(), _ACCEPTED).val(0)
+            return Document.parse(content, _ACCEPTED).val(0)
         except DocumentError as exc:
             raise UnreadableContentError(int(self.pre[node]), str(exc)) from exc
 
@@ -114,20 +131,6 @@ class Fragment:
         return self.labels[int(self.label[node])]
 
 
-@kernel
-def _enclose(pre: Any, span: Any, forest: Any) -> None:
-    """Find for each node the nearest one above, and how many are below."""
-    above = -1
-    for i in range(pre.size):
-        while above >= 0 and pre[above] + span[above] < pre[i]:
-            above = forest[0, above]
-        forest[0, i] = above
-        above = i
-    for i in range(pre.size - 1, -1, -1):
-        if forest[0, i] >= 0:
-            forest[1, forest[0, i]] += forest[1, i] + 1
-
-
 def named(nodes: Source, positions: NDArray[np.int32], label: str) -> NDArray[np.int32]:
     """Keep the nodes with a label."""
     wanted = nodes.labels.index(label) if label in nodes.labels else len(nodes.labels)
@@ -146,75 +149,70 @@ def valued(nodes: Source, positions: NDArray[np.int32], predicates: Sequence[Pre
     return positions[np.array(keep, np.bool_)]
 
 
-def cut(
-    nodes: Source,
-    positions: NDArray[np.int32],
-    *,
-    names: NDArray[np.int32],
-    vals: NDArray[np.int32],
-    conts: NDArray[np.int32],
-) -> Fragment:
-    """Copy nodes out of a document or fragment, with the names, values and contents of some of them.
+def cut(nodes: Source, positions: NDArray[np.int32], wanted: NDArray[np.uint8]) -> Fragment:
+    """Copy nodes out of a document or fragment, with what is wanted of each (bits of ``NAME``, ``VAL``, ``CONT``).
 
     A value is left out where the content goes along, for it can be read from there.
     """
-    n = len(positions)
-    label, labels = np.full(n, UNKNOWN, np.int32), _used_labels(nodes, names)
-    at = {name: i for i, name in enumerate(labels)}
-    label[np.searchsorted(positions, names)] = [at[nodes.labels[i]] for i in nodes.label[names].tolist()]
-    payload, spans = _payload(nodes, np.setdiff1d(vals, conts), conts)
-    slices = np.full((2, 2, n), UNKNOWN, np.int64)
-    slices[0][:, np.searchsorted(positions, np.setdiff1d(vals, conts))] = spans[0]
-    slices[1][:, np.searchsorted(positions, conts)] = spans[1]
-    return Fragment(
-        nodes.pre[positions], nodes.span[positions], nodes.level[positions], label, labels, slices[0], slices[1],
-        payload,
-    )  # fmt: skip
+    payload, vals, conts = _texts(nodes, wanted)
+    ints, slices = np.empty((4, len(positions)), np.int32), np.empty((4, len(positions)), np.int64)
+    if copy(positions, wanted, nodes.pre, nodes.span, nodes.level, nodes.label, vals, conts, ints, slices):
+        payload = _with_made(nodes, positions, slices, payload)
+    return Fragment(ints[0], ints[1], ints[2], ints[3], nodes.labels, slices[:2], slices[2:], payload)
 
 
-def _used_labels(nodes: Source, names: NDArray[np.int32]) -> list[str]:
-    return sorted({nodes.labels[i] for i in nodes.label[names].tolist()})
-
-
-def _payload(
-    nodes: Source, vals: NDArray[np.int32], conts: NDArray[np.int32]
-) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Copy values and contents into one buffer; return it, and the slices of either."""
+def _texts(
+    nodes: Source, wanted: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the texts at hand: a payload, and the slices of values and contents in it."""
     if isinstance(nodes, Document):
-        spans = nodes.nodes[[START, END]][:, vals].astype(np.int64)
-        first = _gathered(nodes.chars, spans)
-    else:
-        first = [np.frombuffer(nodes.val(i).encode(), np.uint8) for i in vals.tolist()]
-    second = [np.frombuffer(nodes.cont(i).encode(), np.uint8) for i in conts.tolist()]
-    parts = [*first, *second]
-    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-    slices = np.stack((np.concatenate(([0], ends[:-1])) if len(ends) else ends, ends))
-    buffer = np.concatenate(parts) if parts else np.empty(0, np.uint8)
-    return buffer, (slices[:, : len(first)], slices[:, len(first) :])
+        return nodes.texts_with_contents if (wanted & CONT).any() else nodes.texts
+    if isinstance(nodes, Fragment):
+        return nodes.payload, nodes.vals, nodes.conts
+    raise TypeError(f"nodes are cut out of documents and fragments, not of {type(nodes).__name__}")
 
 
-def _gathered(chars: NDArray[np.uint8], spans: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
-    return [chars[start:end] for start, end in spans.T.tolist()]
+def _with_made(
+    nodes: Source, positions: NDArray[np.int32], slices: NDArray[np.int64], payload: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Make the texts that are wanted and not at hand, behind the payload."""
+    parts, end = [payload], len(payload)
+    for row, make in ((0, nodes.val), (2, nodes.cont)):
+        for i in np.flatnonzero(slices[row] == TO_MAKE).tolist():
+            text = np.frombuffer(make(int(positions[i])).encode(), np.uint8)
+            slices[row : row + 2, i] = end, end + len(text)
+            parts.append(text)
+            end += len(text)
+    return np.concatenate(parts)
 
 
-def merged(fragments: Sequence[Fragment]) -> Fragment:
-    """Unite fragments of one document; what any of them knows of a node is known."""
-    pre = np.unique(np.concatenate([f.pre for f in fragments]))
-    n = len(pre)
-    span, level = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    label = np.full(n, UNKNOWN, np.int32)
-    slices = np.full((2, 2, n), UNKNOWN, np.int64)
-    labels: dict[str, int] = {}
-    offset = 0
-    for f in fragments:
-        at = np.searchsorted(pre, f.pre)
-        span[at], level[at] = f.span, f.level
-        numbers = np.array([labels.setdefault(name, len(labels)) for name in f.labels] or [0], np.int32)
-        known = f.label >= 0
-        label[at[known]] = numbers[f.label[known]]
-        for mine, theirs in zip(slices, (f.vals, f.conts), strict=True):
-            known = theirs[0] >= 0
-            mine[:, at[known]] = theirs[:, known] + offset
-        offset += len(f.payload)
+def united(fragments: Sequence[Fragment]) -> tuple[Fragment, list[NDArray[np.int32]]]:
+    """Unite fragments of one document; what any of them knows of a node is known. Also say where the nodes of each
+    went. ``DifferentDocuments`` if they do not agree on a node."""
+    if len(fragments) == 1:
+        return fragments[0], [np.arange(len(fragments[0]), dtype=np.int32)]
+    first = np.array([0, *accumulate(map(len, fragments))])
+    shifts = np.array([0, *accumulate(len(f.payload) for f in fragments)])
+    ints, slices = np.empty((4, first[-1]), np.int32), np.empty((4, first[-1]), np.int64)
+    at = np.empty(first[-1], np.int32)
+    label, labels = _common_labels(fragments)
+    flat = [np.concatenate([getattr(f, row) for f in fragments]) for row in ("pre", "span", "level")]
+    vals, conts = (np.concatenate([getattr(f, row) for f in fragments], axis=1) for row in ("vals", "conts"))
+    count = unite(first, shifts, flat[0], flat[1], flat[2], label, vals, conts, ints, slices, at)
+    if count < 0:
+        raise DifferentDocuments(-1 - count)
+    ints, slices = ints[:, :count], slices[:, :count]
     payload = np.concatenate([f.payload for f in fragments])
-    return Fragment(pre, span, level, label, list(labels), slices[0], slices[1], payload)
+    forest = Fragment(ints[0], ints[1], ints[2], ints[3], labels, slices[:2].copy(), slices[2:].copy(), payload)
+    return forest, [at[begin:end] for begin, end in pairwise(first.tolist())]
+
+
+def _common_labels(fragments: Sequence[Fragment]) -> tuple[NDArray[np.int32], list[str]]:
+    """Let the labels of all fragments point into one list."""
+    known: dict[str, int] = {}
+    found = []
+    for f in fragments:
+        # The last entry: no name.
+        numbers = [known.setdefault(name, len(known)) for name in f.labels]
+        found.append(np.array([*numbers, UNKNOWN], np.int32)[f.label] if numbers else f.label)
+    return np.concatenate(found), list(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rewriting.candidate_table import find_candidates
 from rewriting.columns import decode_untrusted, encode
+from rewriting.contents import text_of
 from rewriting.execution import rewritings
 from rewriting.graph import EmbeddingGraph
 from rewriting.statistics import Statistics
@@ -21,9 +22,11 @@ def warm() -> None:
     graph.add(Pattern.parse("//c{cont}"))
     graph.edges()
     find_candidates(graph)
-    for rewriting in rewritings(query, [*views, Pattern.parse("//c{cont}")], 1):
+    apart = [Pattern.parse("//a[b{val}[.=1]]"), Pattern.parse("//c{cont}")]
+    for rewriting in (*rewritings(query, [*views, apart[1]], 1), *rewritings(query, apart, 1)):
         sent = [encode(link.send(match(link.view, document))) for link in rewriting.links]
         list(rewriting.receive([decode_untrusted(data) for data in sent]).rows())
+    text_of(b"<a/>")
     Statistics.measure(views, [document])  # last: it matches, and ``xmlmatch.warm`` compiles that meanwhile
 
 

@@ -82,6 +82,14 @@ class LabelIndex:
     elements: NDArray[np.int32]
 
 
+class Texts(NamedTuple):
+    """Texts of nodes as slices (rows: start, end) of one payload, -1 where there is none."""
+
+    payload: NDArray[np.uint8]
+    vals: NDArray[np.int64]
+    conts: NDArray[np.int64]
+
+
 class _Texts(dict[int, str]):
     """Strings already made for a document: many patterns ask for the same nodes. Emptied when it grows large."""
 
@@ -188,6 +196,27 @@ class Document:
         if self.label_of(node).startswith("@"):
             raise ValueError("an attribute has no content; ask for its val")
         return serialize.subtree(self, node).decode()
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The values of all nodes; contents are left out."""
+        vals = self.nodes[handlers.START : handlers.END + 1].astype(np.int64)
+        return Texts(self.chars, vals, np.full((2, len(self)), -1, np.int64))
+
+    @cached_property
+    def texts_with_contents(self) -> Texts:
+        """The values of all nodes and the contents of all elements.
+
+        Contents are left out where they would take much memory, and where each has to be written for itself, for
+        namespaces must be declared on it.
+        """
+        if self.declarations or len(self.chars) > _KEPT_BYTES or len(self) > _KEPT_BYTES:
+            return self.texts
+        written, spans = serialize.everything(self)
+        shift = len(self.chars)
+        return Texts(
+            np.concatenate((self.chars, written)), self.texts.vals, np.where(spans >= 0, spans + shift, -1)
+        )
 
     @cached_property
     def _made(self) -> _Texts:

@@ -13,10 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from xmlmatch.predicates import Predicate, satisfiable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 ANY: Final = "*"
 
@@ -121,6 +125,16 @@ class Pattern:
     def returning(self) -> tuple[int, ...]:
         """The indexes of the returning nodes, in the order of the user's text."""
         return tuple(dict.fromkeys(node for node, _ in self.selection))
+
+    @cached_property
+    def parents(self) -> NDArray[np.int32]:
+        """The parent of each node, -1 for the first."""
+        return np.array([node.parent for node in self.nodes], np.int32)
+
+    @cached_property
+    def axes(self) -> NDArray[np.int8]:
+        """How each node hangs from its parent."""
+        return np.array([node.axis for node in self.nodes], np.int8)
 
     @cached_property
     def contradiction(self) -> str | None:

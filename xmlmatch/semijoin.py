@@ -11,6 +11,7 @@ left are exactly the nodes that take part in some embedding.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -46,12 +47,12 @@ def reduce(
 ) -> tuple[NDArray[np.int32], ...]:
     """Return, per pattern node, those candidates (sorted) that it takes in at least one embedding."""
     lengths = np.array([len(c) for c in candidates], dtype=np.int64)
-    first = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    first = np.array([0, *accumulate(map(len, candidates))])
     nodes = np.concatenate(candidates).astype(np.int32, copy=False)
-    parents = np.array([node.parent for node in pattern.nodes], dtype=np.int32)
-    axes = np.array([node.axis for node in pattern.nodes], dtype=np.int8)
-    _reduce(parents, axes, forest.parent, forest.size, forest.level, nodes, first, lengths)
-    return tuple(nodes[start : start + n].copy() for start, n in zip(first, lengths, strict=False))
+    _reduce(pattern.parents, pattern.axes, forest.parent, forest.size, forest.level, nodes, first, lengths)
+    return tuple(
+        nodes[start : start + n].copy() for start, n in zip(first.tolist(), lengths.tolist(), strict=False)
+    )
 
 
 @kernel

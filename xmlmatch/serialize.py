@@ -15,6 +15,8 @@ from xmlmatch.handlers import COMMENT, END, LEVEL_OF, NAME, PARENT, SIZE, START
 from xmlmatch.kernels import kernel
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from xmlmatch.document import Document
 
 _AMP: Final = np.frombuffer(b"&amp;", np.uint8)
@@ -33,6 +35,9 @@ _EMPTY_TAG: Final = np.frombuffer(b"/>", np.uint8)
 _IS: Final = np.frombuffer(b'="', np.uint8)
 
 
+_COUNTING: Final = np.empty(0, np.uint8)
+_NOWHERE: Final = np.empty((2, 0), np.int64)
+
 _ESCAPED: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 )
@@ -41,10 +46,21 @@ _ESCAPED: Final = str.maketrans(
 def subtree(document: Document, node: int) -> bytes:
     """Serialise the element ``node`` with everything below it."""
     inherited = np.frombuffer(_inherited_declarations(document, node), np.uint8)
-    length = _write(np.empty(0, np.uint8), document.arrays, node, inherited)
+    length = _write(_COUNTING, document.arrays, node, inherited, _NOWHERE)
     out = np.empty(length, np.uint8)
-    _write(out, document.arrays, node, inherited)
+    _write(out, document.arrays, node, inherited, _NOWHERE)
     return out.tobytes()
+
+
+def everything(document: Document) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Serialise a document without namespace declarations; also return where each element begins and ends.
+
+    What stands there is the same as ``subtree`` writes, for nothing is inherited. -1 for attributes.
+    """
+    spans = np.full((2, len(document)), -1, np.int64)
+    out = np.empty(_write(_COUNTING, document.arrays, 0, _COUNTING, _NOWHERE), np.uint8)
+    _write(out, document.arrays, 0, _COUNTING, spans)
+    return out, spans
 
 
 def _inherited_declarations(document: Document, node: int) -> bytes:
@@ -183,29 +199,37 @@ def _first(rows: Any, row: int, value: int) -> int:
 
 
 @kernel
-def _write(out: Any, arrays: Any, top: int, inherited: Any) -> int:
+def _mark(spans: Any, row: int, node: int, at: int) -> int:
+    """Note where an element begins or ends, if that is wanted."""
+    if spans.shape[1]:
+        spans[row, node] = at
+    return at
+
+
+@kernel
+def _write(out: Any, arrays: Any, top: int, inherited: Any, spans: Any) -> int:
     nodes, chars, names, pool = arrays[0], arrays[1], arrays[2], arrays[3]
     nothing = inherited[:0]
     last = top + nodes[SIZE, top]
     cursor = np.array([nodes[START, top], _first(arrays[5], 2, top + 1), 0])
     declaration = _first(arrays[4], 0, top)
-    at = _tag(out, 0, arrays, top, inherited, declaration)
+    at = _tag(out, _mark(spans, 0, top, 0), arrays, top, inherited, declaration)
     cursor[2] = 1
     opened = top
     for node in range(top + 1, last + 1):
         if pool[names[0, nodes[NAME, node]]] == 64:
             continue
         while opened != nodes[PARENT, node]:
-            at = _close(out, at, arrays, cursor, opened, node)
+            at = _mark(spans, 1, opened, _close(out, at, arrays, cursor, opened, node))
             opened = nodes[PARENT, opened]
         at = _extras(out, at, arrays, cursor, opened, node)
         at = _content(out, at, chars, cursor, nodes[START, node], True)
         while declaration < arrays[4].shape[1] and arrays[4][0, declaration] < node:
             declaration += 1
-        at = _tag(out, at, arrays, node, nothing, declaration)
+        at = _tag(out, _mark(spans, 0, node, at), arrays, node, nothing, declaration)
         cursor[2] = 1
         opened = node
     while nodes[LEVEL_OF, opened] > nodes[LEVEL_OF, top]:
-        at = _close(out, at, arrays, cursor, opened, last + 1)
+        at = _mark(spans, 1, opened, _close(out, at, arrays, cursor, opened, last + 1))
         opened = nodes[PARENT, opened]
-    return _close(out, at, arrays, cursor, top, last + 1)
+    return _mark(spans, 1, top, _close(out, at, arrays, cursor, top, last + 1))

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
 from overlay.wire.frames import Cancel, Credit, Ended, Opened
-from peer.hosting.results import BadLink, cut_results, read_cut_untrusted
+from peer.hosting.results import BadLink, cut_columns, read_cut_untrusted, read_whole
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern, PatternError
 
 if TYPE_CHECKING:
     from overlay.wire.frames import FromSender, Open
     from peer.hosting.history import History
+    from rewriting.columns import Columns
     from rewriting.execution import Link
 
 _AT_ONCE: Final = 256 << 10
@@ -97,7 +98,7 @@ class Outlet:
     def pump(self) -> list[tuple[str, FromSender]]:
         """Send what every feed may get now; ``is_behind`` says if more is left for another round."""
         out: list[tuple[str, FromSender]] = []
-        done: dict[tuple[bytes, str, int], bytes] = {}
+        done = _Cuts(self.pattern)
         for key, feed in list(self.feeds.items()):
             serving = feed.serving
             if serving.cursor >= self.history.frontier or not serving.may_send:
@@ -109,7 +110,7 @@ class Outlet:
                 continue
             items, upto = self.history.read(serving.cursor, _AT_ONCE)
             try:
-                cut = [self._cut(feed, item, done) for item in items]
+                cut = [item if feed.link is None else done.of(feed.link, feed.cut, item) for item in items]
             except RewritingError as exc:
                 out.append((feed.site, Ended(serving.feed, "lost", str(exc)[:500])))
                 del self.feeds[key]
@@ -123,10 +124,23 @@ class Outlet:
         """Whether some feed could be sent more at once."""
         return any(f.serving.may_send and f.serving.cursor < self.history.frontier for f in self.feeds.values())
 
-    def _cut(self, feed: _Feed, item: Item, done: dict[tuple[bytes, str, int], bytes]) -> Item | None:
-        if feed.link is None or item.kind is not Kind.RESULTS:
+
+@dataclass(slots=True)
+class _Cuts:
+    """What was cut in one round: each cut is made once, whoever asks for it. Of what was read, only the last is
+    kept: feeds that are up to date all want that."""
+
+    pattern: Pattern
+    _read: dict[int, Columns] = field(default_factory=dict)
+    _made: dict[tuple[bytes, str, int], bytes] = field(default_factory=dict)
+
+    def of(self, link: Link, cut: tuple[bytes, str], item: Item) -> Item | None:
+        """Return what a link carries of an item; None for nothing."""
+        if item.kind is not Kind.RESULTS:
             return item
-        key = (*feed.cut, item.number)
-        if key not in done:
-            done[key] = cut_results(feed.link, item.data)
-        return Item(item.number, Kind.RESULTS, done[key], name=item.name) if done[key] else None
+        key = (*cut, item.number)
+        if key not in self._made:
+            if item.number not in self._read:
+                self._read = {item.number: read_whole(self.pattern, item.data)}
+            self._made[key] = cut_columns(link, self._read[item.number])
+        return Item(item.number, Kind.RESULTS, self._made[key], name=item.name) if self._made[key] else None

@@ -68,20 +68,19 @@ def encode_whole(results: NodeSets) -> bytes:
 
 def decode_whole(pattern: Pattern, data: bytes) -> NodeSets:
     """Read whole results; raise ``RewritingError`` where they are none of this pattern."""
-    columns = decode_untrusted(data)
+    columns = read_whole(pattern, data)
     if not columns:
         return NodeSets(pattern, columns.nodes, tuple(np.empty(0, np.int32) for _ in pattern.nodes))
-    whole_link(pattern).check(columns)
     pre = columns.nodes.pre
     return NodeSets(pattern, columns.nodes, tuple(pre[columns.lists[n]] for n in range(len(pattern.nodes))))
 
 
-def check_whole(pattern: Pattern, data: bytes) -> bool:
-    """Say whether whole results hold anything; raise ``RewritingError`` where they are none of this pattern."""
+def read_whole(pattern: Pattern, data: bytes) -> Columns:
+    """Read whole results as columns; raise ``RewritingError`` where they are none of this pattern."""
     columns = decode_untrusted(data)
     if columns:
         whole_link(pattern).check(columns)
-    return bool(columns)
+    return columns
 
 
 def write_cut(link: Link) -> bytes:
@@ -112,7 +111,12 @@ def read_cut_untrusted(view: Pattern, query: Pattern, cut: bytes) -> Link:
 
 def cut_results(link: Link, data: bytes) -> bytes:
     """Make what a link carries from whole results; empty for nothing."""
-    columns = link.send(decode_whole(link.view, data))
+    return cut_columns(link, read_whole(link.view, data))
+
+
+def cut_columns(link: Link, whole: Columns) -> bytes:
+    """Make what a link carries from whole results that have been read; empty for nothing."""
+    columns = link.cut(whole)
     return encode(columns) if columns else b""
 
 
@@ -150,7 +154,7 @@ class Joining:
         if self.rewriting is None and own:
             return inputs[0]
         if self.rewriting is None:
-            return inputs[0] if check_whole(self.query, inputs[0]) else b""
+            return inputs[0] if read_whole(self.query, inputs[0]) else b""
         try:
             found = self.rewriting.receive([decode_untrusted(data) for data in inputs])
         except (ValueError, IndexError, KeyError, XmlMatchError) as exc:
@@ -159,6 +163,6 @@ class Joining:
 
 
 __all__ = [
-    "BadLink", "Joining", "RewritingError", "cut_results", "decode_whole", "encode_whole", "from_document",
-    "read_cut_untrusted", "whole_link", "write_cut",
+    "BadLink", "Joining", "RewritingError", "cut_columns", "cut_results", "decode_whole", "encode_whole",
+    "from_document", "read_cut_untrusted", "read_whole", "whole_link", "write_cut",
 ]  # fmt: skip

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewriting import rewritings, varints
-from rewriting.columns import ColumnLimits, Columns, decode_untrusted, encode, nothing
+from rewriting import rewritings
+from rewriting.column_reading import read_number
+from rewriting.columns import ColumnLimits, Columns, decode_untrusted, encode, nothing, number
 from rewriting.errors import (
     MalformedColumnsError,
     NotCarriedError,
@@ -18,8 +19,9 @@ from rewriting.errors import (
     WrongColumnsError,
 )
 from rewriting.fragment import Fragment
+from tests.oracles import plain_columns
 from tests.rewriting.cases import random_problem
-from xmlmatch import Document, Pattern, match
+from xmlmatch import Document, NodeId, Pattern, match
 
 
 def sent_columns(seeds):
@@ -101,6 +103,53 @@ def reads(data):
     return True
 
 
+def outcome(read, data):
+    """Return what a reader makes of bytes: facts, or that it refuses them."""
+    try:
+        return read(data)
+    except MalformedColumnsError:
+        return "refused"
+
+
+def plain_facts(data):
+    nodes, lists = plain_columns.decode(data)
+    return [(NodeId(*row[:3]), *row[3:]) for row in nodes], lists
+
+
+def test_the_plain_twin_writes_and_reads_the_same():
+    rng = random.Random(2)
+    several = refused = taken = 0
+    for columns in sent_columns(range(40)):
+        data = encode(columns)
+        assert data == plain_columns.encode(columns)
+        several += len(data) > 30
+        for broken in (data, *(damaged(rng, data) for _ in range(12))):
+            found = outcome(lambda given: facts(decode_untrusted(given)), broken)
+            assert found == outcome(plain_facts, broken), broken
+            refused, taken = refused + (found == "refused"), taken + (found != "refused")
+    assert min(several, refused, taken) > 30
+
+
+def damaged(rng, data):
+    """Change, drop, repeat or add a byte or a few."""
+    at, end = sorted(rng.choices(range(len(data)), k=2))
+    match rng.randrange(4):
+        case 0:
+            return data[:at] + bytes((rng.choice((0, 1, 2, 3, 127, 128, 255)),)) + data[at + 1 :]
+        case 1:
+            return data[:at] + data[min(end, at + 3) :]
+        case 2:
+            return data[:end] + data[at:]
+        case _:
+            return data[:at] + rng.randbytes(2) + data[at:]
+
+
+@given(st.binary(max_size=40))
+def test_the_plain_twin_refuses_the_same_random_bytes(data):
+    given_bytes = b"\x01" + data
+    assert outcome(lambda read: facts(decode_untrusted(read)), given_bytes) == outcome(plain_facts, given_bytes)
+
+
 @given(st.binary(max_size=60))
 def test_random_bytes_raise_only_the_one_error(data):
     assert reads(data) in (True, False)
@@ -117,8 +166,10 @@ def test_random_bytes_raise_only_the_one_error(data):
         (b"\x01\x80\x00", "number"),
         (b"\x01\x01\x00\x00\x80\x08", "over 256"),
         (b"\x01\x02\x00\x00\x05\x00\x00\x00\x00", "overlap"),
-        (b"\x01\x01\x00\x00\x00\x02\x01a\x01a", "order"),
-        (b"\x01\x01\x00\x00\x00\x01\x01\xff", "UTF-8"),
+        (b"\x01\x02\x00\x00\x00\x00\x00\x00\x02\x01a\x01a\x01\x02\x00\x00\x00", "order"),
+        (b"\x01\x01\x00\x00\x00\x01\x01\xff\x01\x00\x00\x00", "UTF-8"),
+        (b"\x01\x01\x00\x00\x00\x02\x01a\x01b\x01\x00\x00\x00", "not used"),
+        (b"\x01\x01\x00\x00\x00\x01\x01a\x02\x00\x00\x00", "not there"),
         (b"\x01\x01\x00\x00\x00\x00\x7f", r"over|early|texts"),
         (b"\x01\x01\x00\x00\x00\x00\x01\x02\xff\x00\x00", "UTF-8"),
         (b"\x01\x01\x00\x00\x00\x00\x00\x00\x01\x00\x03", "unknown"),
@@ -146,31 +197,26 @@ def test_limits_are_kept():
     (data, *_) = samples()
     with pytest.raises(MalformedColumnsError, match="over 4 bytes"):
         decode_untrusted(data, ColumnLimits(max_bytes=4))
-    named = next(encode(c) for c in sent_columns(range(60)) if c.nodes.labels)
+    named = next(encode(c) for c in sent_columns(range(60)) if (c.nodes.label >= 0).any())
     with pytest.raises(MalformedColumnsError, match="names"):
         decode_untrusted(named, ColumnLimits(max_names=0))
     with pytest.raises(MalformedColumnsError, match="lists"):
         decode_untrusted(data, ColumnLimits(max_lists=0))
     with pytest.raises(MalformedColumnsError):
-        decode_untrusted(b"\x01" + varints.encode(np.array([1 << 40])) + bytes(1000))
+        decode_untrusted(b"\x01" + number(1 << 40) + bytes(1000))
 
 
-@given(st.lists(st.integers(0, 2**63 - 1), max_size=30))
-def test_numbers_read_back(numbers):
-    data = np.frombuffer(varints.encode(np.array(numbers, np.int64)), np.uint8)
-    out = np.empty(len(numbers), np.int64)
-    assert varints.decode(data, 0, out) == len(data)
-    assert out.tolist() == numbers
+@given(st.integers(0, 2**63 - 1))
+def test_a_number_reads_back(wanted):
+    data = number(wanted)
+    assert data == plain_columns.number(wanted)
+    assert read_number(np.frombuffer(data + b"\x07", np.uint8), 0) == (wanted, len(data))
 
 
 def many_lists(nodes, lists, form):
     """Write columns of many nodes and lists, each list in the given form."""
-    head = b"\x01" + varints.encode(np.array([nodes])) + bytes(3 * nodes) + bytes(3)
-    return (
-        head
-        + varints.encode(np.array([lists]))
-        + b"".join(varints.encode(np.array([n])) + form for n in range(lists))
-    )
+    head = b"\x01" + number(nodes) + bytes(3 * nodes) + bytes(3)
+    return head + number(lists) + b"".join(number(n) + form for n in range(lists))
 
 
 def test_few_bytes_do_not_become_much_memory():

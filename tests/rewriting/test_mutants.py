@@ -10,6 +10,7 @@ from rewriting import embedding, providers, rewritings
 from rewriting import execution as home
 from rewriting.errors import RewritingError
 from rewriting.execution import Link
+from rewriting.fragment_kernels import VAL
 from tests.rewriting.cases import random_document, random_problem
 from tests.rewriting.test_execution import check
 from xmlmatch import Axis, Document, match
@@ -48,9 +49,9 @@ def one_filter_for_all(monkeypatch):
     """A filter meant for one query node thins every list of the same view node."""
     filtered = Link._filtered
 
-    def thinned(self, p, results, nodes):
+    def thinned(self, p, of_view, nodes):
         lists = [
-            filtered(self, other, results, nodes) for other in self.provisions if other.view_node == p.view_node
+            filtered(self, other, of_view, nodes) for other in self.provisions if other.view_node == p.view_node
         ]
         kept = lists[0]
         for other in lists[1:]:
@@ -97,7 +98,9 @@ def child_fed_by_descendant(monkeypatch):
 def payload_left_out(monkeypatch):
     """Values are not sent."""
     cut = home.cut
-    monkeypatch.setattr(home, "cut", lambda *nodes, vals, **others: cut(*nodes, vals=vals[:0], **others))
+    monkeypatch.setattr(
+        home, "cut", lambda nodes, positions, wanted: cut(nodes, positions, wanted & ~np.uint8(VAL))
+    )
 
 
 def parts_reduced_too_much(monkeypatch):

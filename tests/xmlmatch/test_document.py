@@ -48,6 +48,18 @@ def test_content_stands_alone_and_has_the_canonical_form_that_lxml_gives(data):
 
 
 @given(documents())
+def test_contents_written_all_at_once_are_those_written_one_by_one(data):
+    document = Document.parse(data)
+    payload, vals, conts = document.texts_with_contents
+    is_made_alone = bool(document.declarations)
+    for node in range(len(document)):
+        assert bytes(payload[slice(*vals[:, node])]).decode() == document.val(node)
+        assert (conts[0, node] < 0) == (is_made_alone or document.label_of(node).startswith("@"))
+        if conts[0, node] >= 0:
+            assert bytes(payload[slice(*conts[:, node])]).decode() == document.cont(node)
+
+
+@given(documents())
 def test_content_read_again_is_the_subtree(data):
     document = Document.parse(data)
     elements = [i for i in range(len(document)) if not document.label_of(i).startswith("@")]
