@@ -94,6 +94,8 @@ class Client:
                 if not more:
                     raise CommandError("the daemon has gone while it was answering; its log says why")
                 buffer += more
+                if b"\n" not in more:
+                    continue  # a long line: look at it once it is whole
                 *lines, rest = buffer.split(b"\n")
                 buffer = bytearray(rest)
                 for line in lines:

@@ -36,11 +36,11 @@ def home_of(arguments: argparse.Namespace) -> Path:
     return Path(given).expanduser() if given else Path.home() / ".distributary"
 
 
-def ask(home: Path, do: str, /, **fields: Any) -> Iterator[dict[str, Any]]:
+def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> Iterator[dict[str, Any]]:
     """Ask the daemon of a folder something, and yield its answers; ``CommandError`` if it refuses or is gone."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            connection.connect(str(home / _SOCKET))
+            connection.connect(str(home / socket_name))
         except (FileNotFoundError, ConnectionRefusedError):
             raise NoDaemon(
                 f"no daemon runs in {home}; start one with 'distributary peer run --home {home}' "

@@ -97,6 +97,11 @@ class ProcessNetwork:
         self.begin_peer(name)
         return self.await_ready(name)
 
+    def start_planner(self, name: str, *options: str) -> dict[str, Any]:
+        """Start the planner service of a daemon's folder; it goes by the folder's name and ``-planner``."""
+        self._processes[f"{name}-planner"] = self._spawn(name, "planner", "run", *options)
+        return self.await_ready(f"{name}-planner")
+
     def kill(self, name: str) -> None:
         """End a daemon at once, as a power failure would."""
         process = self._processes.pop(name)

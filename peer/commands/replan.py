@@ -2,106 +2,94 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
-from peer.home import add_home, ask_one, home_of
+from peer.home import add_home, ask, home_of
 from peer.output import emit
 
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY: Final = "Plan anew who feeds whom, over all subscriptions, and put it into force (run it at the source)."
+SUMMARY: Final = "Plan anew who feeds whom, over all subscriptions, and put it into force."
 _EPILOG: Final = """\
-Takes a snapshot of the catalog and a sample of documents, runs 'distributary plan' on them, and hands the result
-to the source, which checks every feed, keeps what has changed meanwhile, and signs it as a new epoch. Nothing
-stops while it happens: each subscription moves when its new feeds have caught up.
+Run it at the source, or on a machine that was invited with --role planner. Takes a snapshot of the catalog and a
+sample of documents, runs 'distributary plan' on them, and hands the result to the source, which checks every feed,
+keeps what has changed meanwhile, and signs it as a new epoch. Nothing stops while it happens: each subscription
+moves when its new feeds have caught up. Where 'distributary planner run' runs in the same home, that service
+plans, unless an option below asks for something else.
 
 examples:
   distributary replan
+  distributary replan --dry-run --keep plans/trial        plan, look at the report, change nothing
   distributary replan --keep plans/today --master spark://host:7077
 """
+_LOCAL: Final = ("documents", "keep", "master", "time_limit", "dry_run")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
     add_home(parser)
-    parser.add_argument("--documents", type=int, default=40, metavar="N", help="how many documents to sample (40)")
+    parser.add_argument("--documents", type=int, metavar="N", help="how many documents to sample (40)")
     parser.add_argument("--keep", metavar="DIR", help="keep the plan and its report in a folder")
-    parser.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+    parser.add_argument("--master", metavar="URL", help="the Spark master (local[*])")
     parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for solving and improving, each")
+    parser.add_argument("--dry-run", action="store_true", help="plan, and say what would hold; change nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Snapshot, plan, adopt."""
+    """Snapshot, plan, adopt: by the service where one runs, else here."""
+    if arguments.documents is not None and not 1 <= arguments.documents <= 1000:
+        raise CommandError(f"--documents {arguments.documents}: expected a number from 1 to 1,000")
+    from peer.replanning.service import PLANNER_SOCKET
+
     home = home_of(arguments)
-    found = ask_one(home, "snapshot", documents=arguments.documents)
-    if not found["subscriptions"]:
-        raise CommandError("nobody is subscribed yet; there is nothing to plan")
-    if not found["documents"]:
-        raise CommandError("nothing was published yet; publish a few documents, for a plan needs a sample")
-    with tempfile.TemporaryDirectory(prefix="distributary-replan-") as scratch:
-        folder = Path(scratch)
-        _write(found, folder)
-        out = Path(arguments.keep) if arguments.keep else folder / "plan"
-        _plan(arguments, found, folder, out)
-        told = ask_one(home, "adopt", base_epoch=found["epoch"], rows=_rows(out))
+    is_served = (home / PLANNER_SOCKET).exists() and not any(getattr(arguments, name) for name in _LOCAL)
+    told = _by_service(home, PLANNER_SOCKET) if is_served else _here(arguments, home)
     if arguments.json:
         emit(told)
-        return 0
-    print(f"Epoch {told['epoch']}: {told['changed']:,} subscriptions are fed otherwise.")
-    print(f"The source feeds {told['source_feeds']:,}; it fed {told['source_feeds_before']:,}.")
-    for name, reason in list(told["refused"].items())[:10]:
-        print(f"not taken: {name}: {reason}")
+    else:
+        _show(told)
     return 0
 
 
-def _write(found: dict[str, Any], folder: Path) -> None:
-    """Write the snapshot as the files that 'distributary plan' reads."""
-    with open(folder / "subscriptions.csv", "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["subscription", "site", "limit", "pattern"])
-        for name, pattern, site, limit in found["subscriptions"]:
-            table.writerow([name, site, "" if limit is None else limit, pattern])
-    with open(folder / "sites.csv", "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["site", "limit"])
-        for name, limit in found["sites"]:
-            table.writerow([name, "" if limit is None else limit])
-    (folder / "documents").mkdir()
-    for i, body in enumerate(found["documents"]):
-        (folder / "documents" / f"{i:05}.xml").write_bytes(base64.b64decode(body))
+def _by_service(home: Path, socket: str) -> dict[str, Any]:
+    for event in ask(home, "replan", socket_name=socket):
+        if "stage" not in event:
+            return event
+        _progress(event["stage"], event["what"])
+    raise CommandError("the planner has ended; its log says why")
 
 
-def _plan(arguments: argparse.Namespace, found: dict[str, Any], folder: Path, out: Path) -> None:
-    command = [
-        sys.executable, "-m", "peer", "plan", "--subscriptions", str(folder / "subscriptions.csv"), "--sites",
-        str(folder / "sites.csv"), "--documents", str(folder / "documents"), "--out", str(out), "--max-feeds",
-        "none", "--master", arguments.master, "--json",
-    ]  # fmt: skip
-    if found["source_feeds"] is not None:
-        command += ["--source-feeds", str(found["source_feeds"])]
-    if arguments.time_limit is not None:
-        command += ["--time-limit", str(arguments.time_limit)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise CommandError("the plan could not be made; what stands above says why, and nothing has changed")
+def _here(arguments: argparse.Namespace, home: Path) -> dict[str, Any]:
+    import trio
+
+    from peer.client import Client
+    from peer.replanning.planning import PlanOptions, plan_once
+
+    usual = PlanOptions()
+    options = PlanOptions(
+        arguments.documents or usual.documents, arguments.master or usual.master, arguments.time_limit,
+        keep=None if arguments.keep is None else Path(arguments.keep), is_dry=arguments.dry_run, is_shown=True,
+    )  # fmt: skip
+    return trio.run(plan_once, Client(home).ask, options, _progress)
 
 
-def _rows(out: Path) -> list[dict[str, Any]]:
-    try:
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise CommandError("replanning needs more packages: pip install 'distributary[planner]'") from None
-    wanted = ["subscription", "site", "pattern", "how", "inputs", "alternatives"]
-    rows = pyarrow.parquet.read_table(out / "plan.parquet", columns=wanted).to_pylist()
-    return [json.loads(json.dumps(row)) for row in rows]
+def _progress(stage: str, what: str) -> None:
+    """Say on standard error how far it is; the batch itself shows its stages there."""
+    print(f"{stage}: {what}" if what else stage, file=sys.stderr, flush=True)
+
+
+def _show(told: dict[str, Any]) -> None:
+    if told.get("dry_run"):
+        print(f"{told['taken']:,} of the proposed feeds hold in epoch {told['epoch']}; nothing was changed.")
+        print(f"The source would feed {told['source_feeds']:,}; it feeds {told['source_feeds_before']:,}.")
+    else:
+        print(f"Epoch {told['epoch']}: {told['changed']:,} subscriptions are fed otherwise.")
+        print(f"The source feeds {told['source_feeds']:,}; it fed {told['source_feeds_before']:,}.")
+    for name, reason in list(told["refused"].items())[:10]:
+        print(f"not taken: {name}: {reason}")

@@ -58,6 +58,12 @@ def _show_source(told: dict[str, Any]) -> None:
     print(f"{told['subscriptions']:,} subscriptions on {len(told['sites']):,} machines, epoch {told['epoch']}")
     pending = f"; {told['pending']:,} find no feed within the limits" if told["pending"] else ""
     print(f"{told['feeds']:,} of them fed by the source{pending}")
+    if told["last_plan"]:
+        plan = told["last_plan"]
+        print(
+            f"last full plan: {_when(plan['at'])}, for {plan['subscriptions']:,} subscriptions, "
+            f"{plan['source_feeds']:,} fed by the source"
+        )
     if told["should_replan"]:
         print(f"a replan would help: {told['should_replan']}")
     if not told["machines"]:

@@ -14,6 +14,7 @@ import msgspec
 import trio
 
 from overlay.identity import Address
+from peer.daemon.last_plan import LastPlan
 from peer.daemon.overview import overview_of
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_state import restored_steering, snapshot_of
@@ -82,6 +83,7 @@ class Catalog:
         self.sites = {site.name: site for site in log.sites()}
         self.owners = {one.id: one.site for one in log.subscriptions()}
         self._one = trio.Lock()
+        self.last_plan = LastPlan(log, alone)
 
     def begin(self) -> None:
         """Let everybody know what is in force, with what restarting had to change."""
@@ -207,16 +209,33 @@ class Catalog:
         async with self._one:
             return overview_of(self.steering, self.sites, connected) | {"aside": sorted(self._aside)}
 
+    def plan_state(self) -> dict[str, Any]:
+        """Say how far the network has moved from its last full plan."""
+        return self.last_plan.state(self.steering.source_feeds_used, self.owners)
+
+    async def try_out(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Say what would become of a full plan, and leave everything as it is."""
+        proposal = read_proposal(rows, base_epoch)
+        async with self._one:
+            done = await trio.to_thread.run_sync(self.steering.check, proposal)
+        if isinstance(done, Stale):
+            return {"stale": done.reason}
+        return {
+            "epoch": self.steering.epoch, "changed": 0, "taken": len(done.feeds), "refused": dict(done.refused),
+            "source_feeds": sum(not feed for feed in done.feeds.values()), "dry_run": True,
+        }  # fmt: skip
+
     async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""
         proposal = read_proposal(rows, base_epoch)
         async with self._one:
             done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
             if isinstance(done, Stale):
-                raise NoAnswer(done.reason)
+                return {"stale": done.reason}
             # Everybody's permit is of the new epoch, also where nothing else has changed.
             self._permits.reached(self.steering.generation, self.steering.epoch)
             self._install(self.steering.configurations(), epoch=self.steering.epoch)
+            self.last_plan.adopted(self.steering.epoch, self.steering.source_feeds_used, self.owners)
         _LOG.info("epoch", extra={"epoch": self.steering.epoch, "changed": len(done.configurations)})
         return {
             "epoch": self.steering.epoch, "changed": len(done.configurations), "taken": len(done.taken),

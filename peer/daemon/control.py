@@ -28,10 +28,14 @@ _MOST_BYTES: Final = 200 << 20
 
 
 async def serve_control(
-    home: Path, handlers: Mapping[str, Handler], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    home: Path,
+    handlers: Mapping[str, Handler],
+    name: str = SOCKET,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer requests until cancelled; the socket is there while it runs."""
-    path = home / SOCKET
+    path = home / name
     path.unlink(missing_ok=True)
     listening = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
     before = os.umask(0o177)

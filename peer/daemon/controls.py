@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from peer.daemon.questions import NoAnswer
+from peer.daemon.planning_controls import peer_planning, source_planning
 from peer.daemon.reading_controls import reading_controls
 from peer.daemon.resigning import resign
 from peer.hosting.rows import read_pattern
-from peer.steering.proposal import BadProposal
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
         "status": _one(status), "subscriptions": subscriptions, "trace": _one(trace), "drain": drain,
         "end_drain": _one(end_drain), "leave_network": leave_network,
-    } | reading_controls(daemon)  # fmt: skip
+    } | reading_controls(daemon) | peer_planning(daemon)  # fmt: skip
 
 
 def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
@@ -90,21 +89,10 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
     async def status(_: dict[str, Any]) -> Any:
         return daemon.status() | await daemon.catalog.overview(daemon.links.sites)
 
-    async def snapshot(asked: dict[str, Any]) -> Any:
-        found = daemon.catalog.snapshot(int(asked.get("documents", 40)))
-        return found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
-
     async def trace(asked: dict[str, Any]) -> Any:
         return await daemon.tracing.trace(int(asked["document"]), str(asked["subscription"]))
 
-    async def adopt(asked: dict[str, Any]) -> Any:
-        try:
-            return await daemon.adopt(int(asked["base_epoch"]), asked["rows"])
-        except BadProposal as exc:
-            raise NoAnswer(f"the proposal: {exc}") from None
-
     return {
         "publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status),
-        "snapshot": _one(snapshot), "adopt": _one(adopt), "trace": _one(trace),
-        "backup": _one(backup),
-    }  # fmt: skip
+        "trace": _one(trace), "backup": _one(backup),
+    } | source_planning(daemon)  # fmt: skip

@@ -33,7 +33,7 @@ from peer.daemon.membership import Membership
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.permits import Permits
-from peer.daemon.questions import NoAnswer, Questions, Unreachable, answer, refuse
+from peer.daemon.questions import PATIENCE_S, NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
 from peer.daemon.resigning import check_not_left
@@ -192,13 +192,13 @@ class PeerDaemon:
         """Say why a subscription of this machine got a document, or did not."""
         return await self.ask_source("trace", {"document": number, "subscription": name})
 
-    async def ask_source(self, what: str, body: Any) -> Any:
+    async def ask_source(self, what: str, body: Any, *, patience_s: float = PATIENCE_S) -> Any:
         """Ask the source, again if the connection breaks: everything asked so can be asked twice."""
         for _ in range(_TRIES):
             with trio.move_on_after(_CONNECT_S):
                 await self.connected.wait()
             try:
-                return await self.questions.ask(SOURCE, what, body)
+                return await self.questions.ask(SOURCE, what, body, patience_s=patience_s)
             except Unreachable as exc:
                 last = exc
         raise last

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import trio
 
 from overlay.identity import IdentityError
-from peer.daemon.control import serve_control
+from peer.daemon.control import SOCKET, serve_control
 from peer.daemon.notify import Notifier
 from peer.errors import CommandError
 from peer.http.access import token_in
@@ -84,12 +84,13 @@ def start(
     controls: Callable[[Any], dict[str, Handler]],
     ready: Callable[[Any], None],
     http: Http | None = None,
+    socket: str = SOCKET,
 ) -> None:
     """Make a daemon and run it until it is told to stop; ``CommandError`` if it cannot be made, or not listen."""
     log_to_stderr(level)
     token = "" if http is None else token_in(home)
     try:
-        trio.run(run_daemon, home, make(home), controls, ready, http, token)
+        trio.run(run_daemon, home, make(home), controls, ready, http, token, socket)
     except (IdentityError, StorageError) as exc:
         raise CommandError(str(exc)) from None
     except BaseExceptionGroup as group:
@@ -113,13 +114,14 @@ async def run_daemon(
     ready: Callable[[Any], None],
     http: Http | None = None,
     token: str = "",
+    socket: str = SOCKET,
 ) -> None:
     """Run until SIGTERM or SIGINT, then stop in order; ``ready`` hears when everything listens."""
     notifier = Notifier()
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as outer:
             async with daemon.opened(), trio.open_nursery() as nursery:
-                await nursery.start(serve_control, home, controls(daemon))
+                await nursery.start(serve_control, home, controls(daemon), socket)
                 if http is not None:
                     server = http.make(daemon, home, token, HttpLimits())
                     daemon.http_port = await nursery.start(server.serve, http.port)

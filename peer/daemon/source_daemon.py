@@ -34,6 +34,7 @@ from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
+from peer.daemon.planner_desk import PlannerDesk
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.source_backup import About, secrets_of, write_backup
@@ -99,6 +100,7 @@ class SourceDaemon:
         )
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
+        self.desk = PlannerDesk(self.catalog, self.adopt)
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.directory: Directory | None = None
@@ -176,10 +178,11 @@ class SourceDaemon:
         secrets = secrets_of(self._home)
         return await trio.to_thread.run_sync(write_backup, self.log, secrets, path, about)
 
-    async def adopt(self, base_epoch: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Take a full plan over; also say how much the source feeds before and after."""
+    async def adopt(self, base_epoch: int, rows: list[dict[str, Any]], is_dry: bool = False) -> dict[str, Any]:
+        """Take a full plan over, or only try it out; also say how much the source feeds before and after."""
         before = len(self.views)
-        return await self.catalog.adopt(base_epoch, rows) | {"source_feeds_before": before}
+        done = await (self.catalog.try_out if is_dry else self.catalog.adopt)(base_epoch, rows)
+        return done | {"source_feeds_before": before}
 
     def status(self) -> dict[str, Any]:
         """Say how everything stands."""
@@ -196,6 +199,7 @@ class SourceDaemon:
             "subscriptions": len(self.catalog.owners),
             "feeds": len(self.views),
             "epoch": self.catalog.steering.epoch,
+            "last_plan": self.catalog.last_plan.shown(),
             "certificate_ends": ending(self.credential),
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
@@ -256,6 +260,8 @@ class SourceDaemon:
                 return self._let_go(member)
             case "renew":
                 return self.members.renew(member, requests.read(body, requests.Renew))
+            case "plan_state" | "snapshot" | "snapshot_part" | "proposal_part" | "adopt":
+                return await self.desk.answer(member, what, body)
             case "publish":
                 member.require(Role.PUBLISHER)
                 asked = requests.read(body, requests.Publish)

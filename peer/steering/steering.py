@@ -143,6 +143,12 @@ class Steering:
         changed = self._issue(self._entries, proposed=checked)
         return self._adopted(proposal, checked, before, changed)
 
+    def check(self, proposal: Proposal) -> Checked | Stale:
+        """Say what of a full plan holds, and change nothing."""
+        if proposal.base_epoch != self.epoch:
+            return Stale(proposal.base_epoch, self.epoch)
+        return check_proposal(self._live, proposal)
+
     def _adopted(
         self, proposal: Proposal, checked: Checked, before: Mapping[str, Sequence[tuple[str, ...]]],
         changed: list[Configuration],
