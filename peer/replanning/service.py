@@ -60,6 +60,7 @@ class PlannerService:
             _MOST_WAITING
         )
         self._failures, self._not_before, self._said = 0, 0.0, ""
+        self.finished = trio.Event()
         self.is_planning = False
         self.last: dict[str, Any] | None = None
 
@@ -117,6 +118,7 @@ class PlannerService:
             trio.open_nursery() as nursery,
         ):
             await nursery.start(serve_control, self.home, peer_controls(daemon))
+            self.finished = daemon.finished  # it may leave the network
             task_status.started()
 
     async def _run(self) -> None:
