@@ -1,6 +1,6 @@
 """The receiver's end of a feed: what it covers so far, and the credit it grants.
 
-    OPENING --Opened--> LIVE --Batch, Frontier, Failed, Gap--> LIVE
+    OPENING --Opened--> LIVE --Batch, Frontier, Failed, Gap, Level--> LIVE
     OPENING, LIVE --Ended, a frame that does not follow--> ENDED          (ENDED takes everything and does nothing)
 
 Every frame must begin where the last one ended: a jump is refused, and the feed is opened again from what is
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from overlay.feeds.items import Item, Kind
 from overlay.wire.errors import MalformedFrame
-from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Opened
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Opened
 
 if TYPE_CHECKING:
     from overlay.wire.frames import FromSender
@@ -25,6 +25,8 @@ WINDOW: Final = 1 << 20
 """How many bytes may be under way on a feed; more keeps long links busy, and costs memory at the receiver."""
 MOST_BATCH: Final = 64 << 20
 """The largest batch that is put together."""
+MOST_LEVEL: Final = 100
+"""Nobody is fed over more links than this. Plans stay far below it: who is beyond it feeds itself in a circle."""
 
 
 class Stage(enum.Enum):
@@ -71,6 +73,9 @@ class Receiving:
                 if frame.after > self.covered:
                     self.missing = frame.after
                 return []
+            case Level():
+                self.level = frame.level
+                return []
             case Batch():
                 return self._batch(frame)
             case Frontier():
@@ -84,6 +89,11 @@ class Receiving:
                 return [Item(frame.upto, Kind.GAP, after=frame.after)]
             case _:
                 assert_never(frame)
+
+    @property
+    def is_too_deep(self) -> bool:
+        """Whether the sender is too many links away from the source for anybody to be fed by it."""
+        return self.level >= MOST_LEVEL
 
     def skip_missing(self) -> None:
         """Go on after what the sender does not have."""

@@ -22,8 +22,8 @@ from overlay.wire.outbox import Outbox
 if TYPE_CHECKING:
     from overlay.wire.frames import Frame
 
-VERSIONS: Final = (1, 1)
-"""The lowest and the highest version of the protocol spoken here."""
+VERSIONS: Final = (1, 2)
+"""The lowest and the highest version of the protocol spoken here; version 2 has ``Level``."""
 
 
 class Stage(enum.Enum):

@@ -147,11 +147,19 @@ class Answer(_Frame, tag=14, frozen=True):
     body: bytes
 
 
+class Level(_Frame, tag=15, frozen=True):
+    """How many links the sender is away from the source now; spoken from version 2 on."""
+
+    feed: int
+    level: int
+
+
 Frame: TypeAlias = (
     Hello | Alive | Bye | Open | Opened | Batch | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask | Answer
-)
+    | Level
+)  # fmt: skip
 FromReceiver: TypeAlias = Open | Credit | Cancel
-FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended
+FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended | Level
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Frame)

@@ -26,6 +26,7 @@ from overlay.wire.frames import (
     Failed,
     Frontier,
     Gap,
+    Level,
     Opened,
 )
 
@@ -41,7 +42,7 @@ _GOODBYE_S: Final = 1.0
 _AT_ONCE: Final = 512 << 10
 _MOST_REASONS: Final = 100
 """Others have a hand in what reasons say: so many are counted apart, the rest together."""
-_OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended)
+_OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
 
 
 class Listener(Protocol):
@@ -132,6 +133,8 @@ class Links:
         if wire is None or wire.connection.stage is not Stage.READY:
             self.dial(site)
             return False
+        if isinstance(frame, Level) and wire.connection.version < 2:
+            return True  # it does not know levels that change
         if isinstance(frame, _OF_FEEDS):
             wire.connection.outbox.put_feed(frame)
         else:

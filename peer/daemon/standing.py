@@ -22,4 +22,5 @@ def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:
         "committed": hosted.committed,
         "feeds": len(hosted.outlet.feeds),
         "failovers": hosted.feeding.failovers,
+        "circles": hosted.feeding.circles,
     }

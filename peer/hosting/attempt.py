@@ -41,8 +41,13 @@ class Attempt:
 
     @property
     def has_failed(self) -> bool:
-        """Whether some feed has ended, or cannot give what is owed."""
-        return any(feed.stage is Stage.ENDED or feed.missing for feed in self.feeds)
+        """Whether some feed has ended, cannot give what is owed, or comes from too far."""
+        return any(feed.stage is Stage.ENDED or feed.missing or feed.is_too_deep for feed in self.feeds)
+
+    @property
+    def is_too_deep(self) -> bool:
+        """Whether a sender is further from the source than any plan makes it: something feeds itself."""
+        return any(feed.is_too_deep for feed in self.feeds)
 
     @property
     def missing(self) -> int:

@@ -6,7 +6,8 @@ choice begins at once from the frontier; the source is the last. A choice that f
 each time, with jitter. While something better than the current choice may be tried, a *trial* runs beside it,
 and takes over when it has come as far as the frontier: so a new configuration, or the way back to the first
 choice, costs no pause. A sender that has lost what is owed is tried again when the source has fed the
-subscription past that.
+subscription past that. A sender that is more links away from the source than any plan makes it has failed as
+well: somewhere above, feeds go in a circle, and each turn adds to the level.
 
     none --begin--> current                    current --fails--> next choice as current
     current --better choice rested, or new configuration--> current + trial
@@ -15,6 +16,7 @@ subscription past that.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
@@ -64,6 +66,7 @@ class FeedPort(Protocol):
         """No frame of this feed is wanted any more."""
 
 
+_LOG: Final = logging.getLogger("distributary.hosting")
 SOURCE_PLACE: Final = 1 << 30
 _MOVES: Final = 32
 
@@ -90,6 +93,7 @@ class Feeding:
     current: Attempt | None = None
     trial: Attempt | None = None
     failovers: int = 0
+    circles: int = 0
     came_by: deque[tuple[int, tuple[Input, ...]]] = field(default_factory=lambda: deque(maxlen=_MOVES))
     """Behind which document which inputs began to feed it; none: the source."""
     _rests: dict[int, _Rest] = field(default_factory=dict)
@@ -199,6 +203,11 @@ class Feeding:
         """One more than the deepest feeder's."""
         return 1 + max((feed.level for feed in self.current.feeds), default=0) if self.current else 0
 
+    @property
+    def is_live(self) -> bool:
+        """Whether every feed of the current choice is open, so that its level is known."""
+        return self.current is not None and self.current.is_live
+
     def _best(self, now: float) -> int | None:
         """Return the first choice that is not resting, the source last; None if all are."""
         places: list[int] = [*range(len(self.configuration.choices)), SOURCE_PLACE]
@@ -235,6 +244,13 @@ class Feeding:
         return attempt
 
     def _judge(self, attempt: Attempt, now: float) -> None:
+        if attempt.is_too_deep:
+            # Configurations follow a fixed order and make no circles: whoever signed this has to know.
+            _LOG.error("fed in a circle", extra={
+                "subscription": self.configuration.subscription, "version": tuple(self.configuration.version),
+                "inputs": [one.subscription for one in attempt.inputs],
+            })  # fmt: skip
+            self.circles += 1
         if attempt.has_failed:
             self._failed(attempt, now)
 

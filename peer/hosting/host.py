@@ -227,6 +227,9 @@ class Host:
             for hosted in [self.subscriptions[name] for name in awake if name in self.subscriptions]:
                 while self._advance(hosted, now):
                     pass
+                if hosted.feeding.is_live:
+                    for site, frame in hosted.outlet.at_level(hosted.feeding.level):
+                        self.send(site, frame)
                 for site, frame in hosted.outlet.pump():
                     self.send(site, frame)
             if not self._own and not self._awake:

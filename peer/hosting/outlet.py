@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
-from overlay.wire.frames import Cancel, Credit, Ended, Opened
+from overlay.wire.frames import Cancel, Credit, Ended, Level, Opened
 from peer.hosting.results import BadLink, cut_columns, read_cut_untrusted, read_whole
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern, PatternError
@@ -82,6 +82,13 @@ class Outlet:
             del self.feeds[site, frame.feed]
         else:
             feed.serving.grant(frame.total, frame.acknowledged)
+
+    def at_level(self, level: int) -> list[tuple[str, FromSender]]:
+        """Tell those who are fed that the level has changed, if it has."""
+        if level == self.level:
+            return []
+        self.level = level
+        return [(feed.site, Level(feed.serving.feed, level)) for feed in self.feeds.values()]
 
     def site_lost(self, site: str) -> None:
         """Forget the feeds to a machine."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from overlay.feeds.items import Kind
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Open, Opened
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Open, Opened
 from peer.hosting.configuration import decode_untrusted, encode
 from peer.hosting.feeding import FeedingTimes
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.source_views import Body, SourceViews
 
-FROM_SENDER = (Opened, Batch, Frontier, Failed, Gap, Ended)
+FROM_SENDER = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
 SOURCE = "source"
 TIMES = FeedingTimes(open_s=2.0, rest_s=1.0, longest_rest_s=8.0)
 

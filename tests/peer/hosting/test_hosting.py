@@ -166,6 +166,36 @@ def test_a_machine_that_falls_silent_costs_its_direct_downstreams_a_timeout_and_
     assert moved == {1: 1, 2: 0}
 
 
+def levels(network):
+    return [network.machines[m].host.subscriptions[f"s{i}"].feeding.level for i, m in enumerate(MACHINES[:3])]
+
+
+def test_a_level_that_changes_is_told_all_the_way_down():
+    network = chain()
+    network.run(5)
+    assert levels(network) == [1, 2, 3]
+    network.machines["m0"].crash()
+    network.run(10)
+    on = network.machines["m2"].host.subscriptions["s2"].feeding
+    assert (on.level, on.failovers) == (2, 0)
+
+
+@pytest.mark.parametrize("sites", [MACHINES[:3], ["m0", "m0", "m0"]])
+def test_configurations_that_feed_in_a_circle_are_noticed_and_the_source_helps(sites):
+    network, rng, text = Network(1, MACHINES), random.Random(1), "//a{cont}"
+    inputs = [Input(f"s{i}", sites[i], text) for i in range(3)]
+    for i in range(3):
+        found = Configuration(f"s{i}", sites[i], text, 1, 1, 1, 0, 5, ((inputs[i - 1],),))
+        network.machines[sites[i]].install(found)
+    for _ in range(20):
+        network.source.publish(small_document(rng))
+        network.run(1)
+    network.run(100)
+    feedings = [network.machines[sites[i]].host.subscriptions[f"s{i}"].feeding for i in range(3)]
+    assert sum(one.circles for one in feedings) > 0
+    assert [network.results(sites[i], f"s{i}")[1] for i in range(3)] == [20] * 3
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_subscriptions_come_late_and_go_early(seed):
     network, work, rng = prepared(seed, count=10)
