@@ -19,6 +19,7 @@ from peer.daemon.overview import overview_of
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_state import restored_steering, snapshot_of
 from peer.steering.proposal import Stale, read_proposal
+from peer.storage.errors import StorageError
 from peer.storage.log_values import Configuration as Kept
 from peer.storage.log_values import NewSubscription, Refused, SiteRecord, Start, Version, Withdrawal
 
@@ -110,7 +111,10 @@ class Catalog:
         """Keep where a machine is; return how its subscriptions are fed."""
         addresses = tuple(str(Address.parse(text)) for text in asked.addresses)
         record = SiteRecord(member.site, addresses, asked.capacity, time.time())
-        self._alone(self._log.put_site, record)
+        try:
+            self._alone(self._log.put_site, record)
+        except StorageError as exc:
+            _LOG.error("not kept where it is", extra={"site": member.site, "reason": str(exc)})
         if member.site not in self.sites:
             self.steering.add_site(member.site, asked.capacity)
         self.sites[member.site] = record
@@ -148,6 +152,8 @@ class Catalog:
                     self.steering.add, name, pattern.text, site, asked.limit, done.start
                 )
                 self._install(changed, but=name)
+            elif name not in self._signed:
+                self._install([self.steering.configuration(name)], but=name)  # it could not be kept before
                 _LOG.info("subscribed", extra={"subscription": name, "site": site, "start": done.start})
         return {
             "start": done.start, "number": done.number, "generation": self._log.generation,
@@ -248,9 +254,9 @@ class Catalog:
         with them, for a permit counts in its epoch and the next one only."""
         found = list(changed)
         bodies = {one.subscription: self._permits.sign(one) for one in found}
-        self._signed |= bodies
         kept = [Kept(one.subscription, Version(*one.version), bodies[one.subscription]) for one in found]
         self._alone(self._keep, kept, epoch)
+        self._signed |= bodies
         self._teller.push(kept)
         by_site: dict[str, list[bytes]] = {}
         for one in found:

@@ -1,15 +1,25 @@
-"""Group commit: whatever waits when the disk is free goes into one transaction."""
+"""Group commit: whatever waits when the disk is free goes into one transaction.
+
+Theory of operation. A transaction that the store refuses left nothing behind. If the world is to blame (the disk
+is full, or broken), whoever waits for an answer is told so, everything else goes back to its place and is tried
+again after a while: meanwhile ``trouble`` says why. If one of the changes is to blame, they are tried in halves
+until it is alone; it is dropped, ``failed`` hears of it, and the others are committed.
+"""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
+
+from peer.storage.errors import BrokenStore, DiskFull, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_LOG: Final = logging.getLogger("distributary.storage")
 Change = TypeVar("Change")
 Outcome = TypeVar("Outcome")
 
@@ -19,19 +29,25 @@ class _Entry(Generic[Change, Outcome]):
     change: Change
     done: trio.Event | None = None
     outcome: Outcome | None = None
+    error: StorageError | None = None
+    is_over: bool = False
 
 
 @dataclass(eq=False)
 class Committer(Generic[Change, Outcome]):
     """Commits changes in the order given. ``write`` runs in a thread and returns an outcome for each; ``done``
-    hears of them, in order, in the event loop."""
+    hears of them, in order, in the event loop; ``failed`` of a change that cannot be. ``retry_s``: how long to
+    wait for room on the disk."""
 
     write: Callable[[Sequence[Change]], Sequence[Outcome]]
     done: Callable[[Change, Outcome], None]
+    failed: Callable[[Change, StorageError], None] = lambda _, __: None
     most: int = 2_000
+    retry_s: float = 1.0
+    trouble: str = ""
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
+    _taken: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
-    _is_writing: bool = False
     _settled: trio.Event = field(default_factory=trio.Event)
 
     @property
@@ -45,18 +61,26 @@ class Committer(Generic[Change, Outcome]):
         self._wake.set()
 
     async def commit(self, change: Change) -> Outcome:
-        """Commit a change, and return when it is safe."""
+        """Commit a change, and return when it is safe; ``StorageError`` if it cannot be, now or ever."""
         entry: _Entry[Change, Outcome] = _Entry(change, trio.Event())
         self._waiting.append(entry)
         self._wake.set()
         assert entry.done is not None
         await entry.done.wait()
+        if entry.error is not None:
+            raise entry.error
         assert entry.outcome is not None
         return entry.outcome
 
+    def drop(self, unwanted: Callable[[Change], bool]) -> None:
+        """Let go of changes that are not committed yet and that nobody waits for."""
+        for entry in (*self._taken, *self._waiting):
+            if entry.done is None and unwanted(entry.change):
+                entry.is_over = True
+
     async def settled(self) -> None:
         """Return when nothing waits and nothing is being written."""
-        while self._waiting or self._is_writing:
+        while self._waiting or self._taken:
             self._settled = trio.Event()
             await self._settled.wait()
 
@@ -66,14 +90,59 @@ class Committer(Generic[Change, Outcome]):
             if not self._waiting:
                 self._wake = trio.Event()
                 await self._wake.wait()
-            taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
-            self._is_writing = True
+            self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
+            try:
+                await self._commit(self._taken)
+            except (DiskFull, BrokenStore) as exc:
+                self._put_back(exc)
+                await trio.sleep(self.retry_s)
+            self._taken = []
+            self._settled.set()
+
+    async def _commit(self, entries: list[_Entry[Change, Outcome]]) -> None:
+        taken = [entry for entry in entries if not entry.is_over]
+        try:
             with trio.CancelScope(shield=True):
                 outcomes = await trio.to_thread.run_sync(self.write, [entry.change for entry in taken])
-            for entry, outcome in zip(taken, outcomes, strict=True):
-                entry.outcome = outcome
-                self.done(entry.change, outcome)
-                if entry.done is not None:
-                    entry.done.set()
-            self._is_writing = False
-            self._settled.set()
+        except (DiskFull, BrokenStore):
+            raise
+        except StorageError as exc:
+            await self._in_halves(taken, exc)
+            return
+        if self.trouble and taken:
+            _LOG.warning("storing again")
+            self.trouble = ""
+        for entry, outcome in zip(taken, outcomes, strict=True):
+            entry.outcome, entry.is_over = outcome, True
+            self.done(entry.change, outcome)
+            if entry.done is not None:
+                entry.done.set()
+
+    async def _in_halves(self, taken: list[_Entry[Change, Outcome]], exc: StorageError) -> None:
+        """One of these cannot be committed: find it, and commit the others."""
+        half = len(taken) // 2
+        if half:
+            await self._commit(taken[:half])
+            await self._commit(taken[half:])
+            return
+        (entry,) = taken
+        _LOG.error("not stored", extra={"change": type(entry.change).__name__, "reason": str(exc)})
+        _refuse(entry, exc)
+        self.failed(entry.change, exc)
+
+    def _put_back(self, exc: StorageError) -> None:
+        """There is no room now: whoever waits for an answer gets this one, the rest waits."""
+        if not self.trouble:
+            _LOG.error("not stored", extra={"reason": str(exc), "waiting": len(self._taken) + len(self._waiting)})
+        self.trouble = str(exc)
+        for entry in self._taken:
+            if entry.done is not None and not entry.is_over:
+                _refuse(entry, exc)
+        self._waiting = [entry for entry in self._taken if not entry.is_over] + self._waiting
+        self._taken = []
+
+
+def _refuse(entry: _Entry[Change, Outcome], exc: StorageError) -> None:
+    entry.error, entry.is_over = exc, True
+    if entry.done is not None:
+        entry.done.set()

@@ -111,9 +111,11 @@ class HostedHere:
         elif self._store.hosted(name) is not None:
             self._committer.put(Drain(name, end))  # it could not be resumed
 
-    def resume(self) -> None:
+    def resume(self, only: str | None = None) -> None:
         """Go on with what was hosted before; what has ended goes on until it has what it is owed."""
         for known in self._store.subscriptions():
+            if known.id in self._host.subscriptions or only not in (None, known.id):
+                continue
             is_due = known.end is not None and known.frontier.upto < known.end
             if known.configuration is None or not (known.state is State.LIVE or is_due):
                 continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import random
 import secrets
-import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -21,10 +20,9 @@ from overlay.feeds.receiving import WINDOW
 from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Open
-from peer.daemon.committing import Committer
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
-from peer.daemon.entries import entry_of, item_of
+from peer.daemon.entries import item_of
 from peer.daemon.feed_events import FeedEvents
 from peer.daemon.hosted import HostedHere
 from peer.daemon.leaving import take_leave
@@ -38,12 +36,13 @@ from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
 from peer.daemon.resigning import check_not_left
 from peer.daemon.standing import standing_of
+from peer.daemon.storing import Storing
 from peer.daemon.tracing import traced_here
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Frontier, ResultLimits, Results
+from peer.storage.result_values import ResultLimits
 from peer.warm import warm_peer
 from peer.webhooks.delivering import Webhooks
 
@@ -54,14 +53,12 @@ if TYPE_CHECKING:
     from overlay.feeds.items import Item
     from overlay.identity import Member
     from overlay.wire.frames import Frame
-    from peer.storage.result_values import Change
     from xmlmatch import Pattern
 
 _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
 """The name of the source's machine, in every network."""
 _BEAT_S: Final = 0.25
-_TRIM_S: Final = 60.0
 _TRIES: Final = 3
 _LAG_S: Final = 2.0
 _CONNECT_S: Final = 10.0
@@ -97,15 +94,16 @@ class PeerDaemon:
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
-        self._committer: Committer[Change, bool] = Committer(self._write, self._written)
         self._addresses: dict[str, tuple[Address, ...]] = {}
         self._doubted: set[str] = set()
         self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._alone = OneWriter()
-        self.rates, self._results = Rates(), 0
+        self.rates = Rates()
         self._events = FeedEvents(SOURCE)
         self.reading = Reading(self.store_file)
+        self.storing = Storing(self.store_file, self._alone, self.host, self.reading.tell)
+        self._committer = self.storing.committer
         self.cursors = Cursors(self.store_file, self.reading, self._alone)
         self.webhooks = Webhooks(home, self.reading, self.cursors)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
@@ -139,7 +137,7 @@ class PeerDaemon:
                     nursery.start_soon(self.identity.keep_renewed, self._renew)
                     nursery.start_soon(self.directory.announce, self.own_addresses())
                     nursery.start_soon(self._beat)
-                    nursery.start_soon(self._trim)
+                    nursery.start_soon(self.storing.trim)
                     nursery.start_soon(self.webhooks.run)
                     yield self
                     nursery.cancel_scope.cancel()
@@ -154,6 +152,7 @@ class PeerDaemon:
 
     async def subscribe(self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None) -> Any:
         """Subscribe; return the subscription's name and the number of the document after which it begins."""
+        self.storing.check_room()
         name = f"s-{secrets.token_hex(8)}"
         asked: dict[str, Any] = {
             "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": start,
@@ -227,6 +226,7 @@ class PeerDaemon:
             "http_port": self.http_port,
             "connected": self.links.sites,
             "trouble": self.membership.trouble,
+            "storage": self._committer.trouble,
             "bytes_sent": self.links.bytes_sent,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
@@ -328,9 +328,7 @@ class PeerDaemon:
 
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""
-        entries = [entry_of(one) for one in items]
-        generation = self.host.subscriptions[subscription].configuration.generation
-        self._committer.put(Results(subscription, entries, Frontier(generation, upto)))
+        self.storing.store(subscription, items, upto)
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""
@@ -344,35 +342,18 @@ class PeerDaemon:
 
     # Tasks.
 
-    def _write(self, changes: Sequence[Change]) -> list[bool]:
-        self._alone(self.store_file.commit, changes)
-        return [True] * len(changes)
-
-    def _written(self, change: Change, _: bool) -> None:
-        if isinstance(change, Results):
-            self.host.committed(change.subscription, change.frontier.upto)
-            self._results += len(change.entries)
-            self.reading.tell(change.subscription)
-
     async def _beat(self) -> None:
         while True:
             if SOURCE not in self.links.sites and trio.current_time() >= self._shuns_until:
                 self.links.dial(SOURCE)
+            self.storing.look(trio.current_time(), self.hosted.resume)
             self.host.tick(trio.current_time())
             self._events.look(self.host, trio.current_time())
             self.rates.look(trio.current_time(), {
-                "results": self._results, "bytes_sent": self.links.bytes_sent,
+                "results": self.storing.results, "bytes_sent": self.links.bytes_sent,
                 "bytes_received": self.links.bytes_received,
             })  # fmt: skip
             await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
-
-    async def _trim(self) -> None:
-        """Keep the store within its limits."""
-        while True:
-            await trio.sleep(_TRIM_S)
-            dropped = await trio.to_thread.run_sync(self._alone, self.store_file.trim, time.time())
-            for name, lowest in dropped.items():
-                self.host.trimmed(name, lowest)
 
     async def _find(self, site: str) -> tuple[Address, ...]:
         if site == SOURCE:

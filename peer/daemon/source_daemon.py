@@ -44,6 +44,7 @@ from peer.daemon.source_state import (
 )
 from peer.daemon.tracing import Tracing
 from peer.hosting.source_views import SourceViews
+from peer.storage.errors import StorageError
 from peer.storage.log_values import (
     Appended,
     NewDocument,
@@ -194,6 +195,7 @@ class SourceDaemon:
             "enrolment_port": self.enrolment_port,
             "generation": self._view.generation,
             "last": self._view.last,
+            "storage": self._committer.trouble,
             "connected": self.links.sites,
             "sites": sorted(self.catalog.sites),
             "subscriptions": len(self.catalog.owners),
@@ -355,7 +357,11 @@ class SourceDaemon:
         """Keep the log within its limits."""
         while True:
             await trio.sleep(_TRIM_S)
-            self._view.lowest = await trio.to_thread.run_sync(self._alone, self.log.trim, time.time())
+            try:
+                self._view.lowest = await trio.to_thread.run_sync(self._alone, self.log.trim, time.time())
+            except StorageError as exc:
+                _LOG.error("not trimmed", extra={"reason": str(exc)})
+                continue
             self.views.trimmed(self._view.lowest)
 
     async def _find(self, site: str) -> tuple[Address, ...]:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 _DRAINING_S: Final = 60.0
 """How long a subscription that was withdrawn feeds on; whoever has not moved by then falls back by itself."""
-_MOST_DRAINING: Final = 16 << 20
-"""How much a subscription that was withdrawn keeps in memory for those it still feeds."""
+_MOST_UNSTORED: Final = 16 << 20
+"""How much a subscription keeps in memory for those it feeds while nothing of it is stored: when it was withdrawn,
+or the disk is full."""
 
 
 class Port(Protocol):
@@ -93,6 +94,8 @@ class Host:
         self._own: deque[FromReceiver | FromSender] = deque()
         self._awake: dict[str, None] = {}
         self._served: dict[tuple[str, int], str] = {}
+        self.is_full = False
+        """Nothing can be stored for now: what comes is fed on, and kept in memory within a limit."""
 
     # What happens.
 
@@ -164,6 +167,14 @@ class Host:
         hosted.outlet.history.stored_upto(hosted.committed)
         self._grant(hosted, hosted.committed)
 
+    def abandon(self, name: str) -> None:
+        """Forget a subscription at once: what of it is in memory is not to be trusted. It may come again."""
+        hosted = self.subscriptions.pop(name, None)
+        if hosted is not None:
+            for site, frame in hosted.outlet.end("gone"):
+                self.send(site, frame)
+            hosted.feeding.end()
+
     def trimmed(self, name: str, lowest: int) -> None:
         """The store has dropped a subscription's results up to a document."""
         hosted = self.subscriptions.get(name)
@@ -174,6 +185,8 @@ class Host:
         """Do what time brings."""
         for hosted in list(self.subscriptions.values()):
             hosted.feeding.tick(now)
+            if self.is_full:
+                self._feed_on(hosted, hosted.frontier)
         self._finish_draining(now)
         self._wake_all()
         self._run(now)
@@ -266,6 +279,8 @@ class Host:
             self.send(site, Ended(asked.feed, "gone", f"{asked.upstream} is not here"))
         elif reason:
             self.send(site, Ended(asked.feed, "forbidden", reason))
+        elif self.is_full and hosted.outlet.history.recent_bytes > _MOST_UNSTORED:
+            self.send(site, Ended(asked.feed, "busy", "its disk is full"))
         elif hosted.configuration.generation != asked.generation:
             self.send(site, Ended(asked.feed, "lost", "another generation of the log"))
         else:
@@ -295,19 +310,29 @@ class Host:
             self._pass_on(hosted, ready.upto)
         else:
             self._port.store(hosted.name, items, ready.upto)
+            if self.is_full:
+                self._feed_on(hosted, ready.upto)
         return True
+
+    def _feed_on(self, hosted: Hosted, upto: int) -> None:
+        """Take more although nothing can be stored, up to a limit; then whoever is fed must look elsewhere."""
+        if hosted.outlet.history.recent_bytes <= _MOST_UNSTORED:
+            self._grant(hosted, upto)
+        else:
+            for site, frame in hosted.outlet.end("gone"):
+                self.send(site, frame)
 
     def _pass_on(self, hosted: Hosted, upto: int) -> None:
         """Grant more for what is fed on but not stored; who is too far behind for memory must look elsewhere."""
         self._grant(hosted, upto)
-        if hosted.outlet.history.recent_bytes > _MOST_DRAINING:
+        if hosted.outlet.history.recent_bytes > _MOST_UNSTORED:
             for site, frame in hosted.outlet.end("gone"):
                 self.send(site, frame)
 
     def _grant(self, hosted: Hosted, upto: int) -> None:
         while hosted.unsafe and hosted.unsafe[0][0] <= upto:
             _, attempt, sizes = hosted.unsafe.popleft()
-            hosted.feeding.used(attempt, sizes, upto)
+            hosted.feeding.used(attempt, sizes, min(upto, hosted.committed))
 
     def _joined(self, hosted: Hosted, ready: Ready) -> list[Item]:
         attempt = hosted.feeding.current

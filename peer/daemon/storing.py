@@ -1,0 +1,93 @@
+"""What a peer stores, and what becomes of it when it cannot.
+
+While the disk is full the machine feeds on from memory, within a limit, and takes no new subscriptions; whatever
+waits is stored when there is room again. If the store refuses results of a subscription for another reason, what
+of it is in memory is dropped, and it goes on from what is stored, so that nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from peer.daemon.committing import Committer
+from peer.daemon.entries import entry_of
+from peer.daemon.questions import NoAnswer
+from peer.storage.errors import StorageError
+from peer.storage.result_values import Frontier, Results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from overlay.feeds.items import Item
+    from peer.daemon.one_writer import OneWriter
+    from peer.hosting.host import Host
+    from peer.storage.result_store import ResultStore
+    from peer.storage.result_values import Change
+
+_LOG: Final = logging.getLogger("distributary.storage")
+_TRIM_S: Final = 60.0
+_TRIM_IN_TROUBLE_S: Final = 2.0
+_AGAIN_S: Final = 2.0
+
+
+class Storing:
+    """The writing side of a peer's store. ``results``: how many were stored."""
+
+    def __init__(self, store: ResultStore, alone: OneWriter, host: Host, tell: Callable[[str], None]) -> None:
+        self._store, self._alone, self._host, self._tell = store, alone, host, tell
+        self.committer: Committer[Change, bool] = Committer(self._write, self._written, self._failed)
+        self.results = 0
+        self._refused: dict[str, float] = {}
+
+    def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
+        """Store results, soon."""
+        entries = [entry_of(one) for one in items]
+        generation = self._host.subscriptions[subscription].configuration.generation
+        self.committer.put(Results(subscription, entries, Frontier(generation, upto)))
+
+    def check_room(self) -> None:
+        """Raise ``NoAnswer`` if nothing new can be taken on."""
+        if self.committer.trouble:
+            raise NoAnswer(f"no new subscriptions for now: {self.committer.trouble}")
+
+    def look(self, now: float, again: Callable[[str], None]) -> None:
+        """Let the host know how the disk is, and go on with what was refused."""
+        self._host.is_full = bool(self.committer.trouble)
+        for name in [name for name, until in self._refused.items() if until <= now]:
+            del self._refused[name]
+            again(name)
+
+    async def trim(self) -> None:
+        """Keep the store within its limits, until cancelled; also when there is no room even for that."""
+        while True:
+            await trio.sleep(_TRIM_IN_TROUBLE_S if self.committer.trouble else _TRIM_S)
+            try:
+                dropped = await trio.to_thread.run_sync(self._alone, self._store.trim, time.time())
+            except StorageError as exc:
+                _LOG.error("not trimmed", extra={"reason": str(exc)})
+                continue
+            for name, lowest in dropped.items():
+                self._host.trimmed(name, lowest)
+
+    def _write(self, changes: Sequence[Change]) -> list[bool]:
+        self._alone(self._store.commit, changes)
+        return [True] * len(changes)
+
+    def _written(self, change: Change, _: bool) -> None:
+        if isinstance(change, Results):
+            self._host.committed(change.subscription, change.frontier.upto)
+            self.results += len(change.entries)
+            self._tell(change.subscription)
+
+    def _failed(self, change: Change, _: StorageError) -> None:
+        """What comes after results that were refused would leave a hole: drop it, and begin from the store."""
+        if not isinstance(change, Results):
+            return
+        name = change.subscription
+        self.committer.drop(lambda other: isinstance(other, Results) and other.subscription == name)
+        self._host.abandon(name)
+        self._refused[name] = trio.current_time() + _AGAIN_S
