@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 from contextlib import aclosing
@@ -22,6 +21,7 @@ import trio
 from peer.errors import CommandError
 from peer.home import VARIABLE
 from peer.progress import Progress
+from peer.publication import key_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -67,7 +67,7 @@ class Client:
 
     async def publish(self, name: str, body: bytes, *, key: str | None = None) -> int:
         """Publish a document and return its number once it is durable. The same key means the same document."""
-        own = key or hashlib.sha256(name.encode() + b"\0" + body).hexdigest()
+        own = key or key_of(name, body)
         told = await self.ask("publish", name=name, key=own, body=base64.b64encode(body).decode())
         return int(told["number"])
 

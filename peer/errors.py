@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class CommandError(Exception):
     """Bad input to a command: the message says what, where, and what to do. Exit status 2."""
+
+
+class TryAgain(CommandError):
+    """Nothing is wrong with what was asked: the daemon, or the source, cannot be reached just now."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.errors import CommandError
+from peer.errors import CommandError, TryAgain
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
 
-class NoDaemon(CommandError):
+class NoDaemon(TryAgain):
     """There is no daemon in a folder."""
 
 
@@ -46,16 +47,16 @@ def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> It
                 f"no daemon runs in {home}; start one with 'distributary peer run --home {home}' "
                 f"(or 'source run'), or name another folder with --home"
             ) from None
-        connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
-        with connection.makefile("rb") as answers:
+        with connection.makefile("rb") as answers, contextlib.suppress(ConnectionError):
+            connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
             for line in answers:
                 told = json.loads(line)
                 if "failed" in told:
-                    raise CommandError(told["failed"])
+                    raise (TryAgain if told.get("again") else CommandError)(told["failed"])
                 if told.get("done") is True:
                     return
                 yield told
-    raise CommandError("the daemon has gone while it was answering; its log says why")
+    raise TryAgain("the daemon has gone while it was answering; its log says why")
 
 
 def ask_one(home: Path, do: str, /, **fields: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from peer.errors import CommandError
 from peer.home import add_home, ask_one, home_of
 from peer.output import emit
+from peer.publication import key_of
 
 if TYPE_CHECKING:
     import argparse
@@ -20,9 +20,15 @@ _EPILOG: Final = """\
 The same document under the same name gets the same number again: a command that was cut off can be repeated.
 --key KEY makes one publication of several attempts, whatever the name.
 
+With --watch files of a folder are published in the order of their names, once they are complete: moved there, or
+unchanged for a while. They go to DIR/.published, with their number before the name, or to DIR/.refused, with the
+reason beside them. Names that begin with a dot or end with .tmp, .part or ~ are left alone. If the daemon or the
+source is away, it waits for them; after a crash nothing is published twice.
+
 examples:
   distributary publish auction.xml
   distributary publish *.xml --json
+  distributary publish --watch /var/spool/news
   producer | distributary publish - --key 2024-06-01T12:00
 """
 
@@ -30,7 +36,13 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("documents", nargs="+", metavar="FILE", help="XML documents; - is standard input")
+    parser.add_argument("documents", nargs="*", metavar="FILE", help="XML documents; - is standard input")
+    parser.add_argument("--watch", metavar="DIR", help="publish what appears in a folder, until interrupted")
+    parser.add_argument(
+        "--settle", type=float, default=2.0, metavar="SECONDS",
+        help="with --watch: a file that has not changed for so long is complete (2)",
+    )  # fmt: skip
+    parser.add_argument("--leave", action="store_true", help="with --watch: leave published files where they are")
     add_home(parser)
     parser.add_argument("--key", help="what makes it the same publication when it is tried again (one document)")
     parser.add_argument("--json", action="store_true", help="print a JSON object per document")
@@ -38,15 +50,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Publish one document after the other."""
+    if arguments.watch is not None:
+        return _watch(arguments)
+    if not arguments.documents:
+        raise CommandError(
+            "name documents to publish, or a folder with --watch; see 'distributary publish --help'"
+        )
     if arguments.key is not None and len(arguments.documents) > 1:
         raise CommandError("--key names one publication; publish one document with it")
     home = home_of(arguments)
     for name in arguments.documents:
         body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        key = arguments.key or hashlib.sha256(name.encode() + b"\0" + body).hexdigest()
+        key = arguments.key or key_of(name, body)
         told = ask_one(home, "publish", name=name, key=key, body=base64.b64encode(body).decode())
         if arguments.json:
             emit({"document": name, **told})
         else:
             print(f"{told['number']}\t{name}" + ("" if told["is_new"] else "\t(published before)"), flush=True)
+    return 0
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    if arguments.documents or arguments.key is not None:
+        raise CommandError("--watch publishes what is in the folder; name neither documents nor a key with it")
+    if not arguments.settle >= 0:
+        raise CommandError(f"--settle {arguments.settle}: expected a number of seconds")
+    from peer.watching import watch
+
+    settings = {"settle_s": arguments.settle, "leaves": arguments.leave, "as_json": arguments.json}
+    watch(home_of(arguments), Path(arguments.watch), **settings)
     return 0

@@ -1,6 +1,7 @@
 """The socket that the command line talks to: a request in one line of JSON, then one line per answer.
 
-The last line says ``{"done": true}`` or ``{"failed": REASON}``. The socket lies in the home folder, and only its
+The last line says ``{"done": true}`` or ``{"failed": REASON}``, with ``"again": true`` where it is worth trying
+again. The socket lies in the home folder, and only its
 owner can use it.
 """
 
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import trio
 
-from peer.daemon.questions import NoAnswer
+from peer.daemon.questions import NoAnswer, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -76,7 +77,8 @@ async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) ->
     except trio.BrokenResourceError:
         raise
     except Exception as exc:  # whatever a command asks, the daemon goes on
-        await _send(stream, {"failed": " ".join(str(exc).split())})
+        again = {"again": True} if isinstance(exc, Unreachable) else {}
+        await _send(stream, {"failed": " ".join(str(exc).split())} | again)
 
 
 async def _follow(stream: trio.SocketStream, answers: AsyncGenerator[Any, None]) -> None:

@@ -221,6 +221,7 @@ class PeerDaemon:
         return {
             "site": self.site,
             "role": "peer",
+            "roles": sorted(role.value for role in self.credential.member.roles),
             "port": self.port,
             "certificate_ends": ending(self.credential),
             "http_port": self.http_port,

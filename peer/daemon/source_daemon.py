@@ -190,6 +190,7 @@ class SourceDaemon:
         return {
             "site": self.site,
             "role": "source",
+            "roles": sorted(role.value for role in self.credential.member.roles),
             "port": self.port,
             "http_port": self.http_port,
             "enrolment_port": self.enrolment_port,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.daemon.questions import NoAnswer, Unreachable
 from peer.http.exchange import Refusal, as_json
+from peer.publication import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ def publishing(publish: Callable[[str, str, bytes], Awaitable[Any]], *, is_allow
         if not request.body:
             raise Refusal(400, "the body is empty; send an XML document")
         name = request.query.get("name", "")
-        key = request.headers.get("idempotency-key", "") or _key(name, request.body)
+        key = request.headers.get("idempotency-key", "") or key_of(name, request.body)
         if max(len(name), len(key)) > _LONGEST:
             raise Refusal(400, f"the name and the Idempotency-Key may have {_LONGEST} characters at most")
         try:
@@ -38,8 +38,3 @@ def publishing(publish: Callable[[str, str, bytes], Awaitable[Any]], *, is_allow
         return as_json({"document": name, **told}, 201 if told["is_new"] else 200)
 
     return handler
-
-
-def _key(name: str, body: bytes) -> str:
-    """As ``distributary publish`` makes it: the same document under the same name is the same publication."""
-    return hashlib.sha256(name.encode() + b"\0" + body).hexdigest()
