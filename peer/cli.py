@@ -76,6 +76,22 @@ def _refuse(message: str) -> int:
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
+    found = _commands()
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    # A known command is all that must be loaded; anything else needs the overview.
+    return _parser([found[chosen]] if chosen in found else list(found.values())).parse_args(words)
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands."""
+    return _parser(list(_commands().values()))
+
+
+def _commands() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in sorted(entry_points(group=_GROUP), key=lambda entry: entry.name)}
+
+
+def _parser(entries: Sequence[EntryPoint]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="distributary",
         description="Publish/subscribe in which subscribers feed each other.",
@@ -84,13 +100,9 @@ def _parse(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"distributary {version('distributary')}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    found = {entry.name: entry for entry in entry_points(group=_GROUP)}
-    chosen = next((word for word in words if not word.startswith("-")), None)
-    # A known command is all that must be loaded; anything else needs the overview.
-    names = [chosen] if chosen in found else sorted(found)
-    for name in names:
-        _add(subparsers, found[name])
-    return parser.parse_args(words)
+    for entry in entries:
+        _add(subparsers, entry)
+    return parser
 
 
 def _add(subparsers: argparse._SubParsersAction[_Parser], entry: EntryPoint) -> None:
