@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from peer.daemon.questions import NoAnswer
-from peer.storage.errors import LocalMisuse
+from peer.daemon.questions import NoAnswer, Unreachable
+from peer.storage.errors import LocalMisuse, StorageError
 from peer.storage.result_values import Cursor, DropCursor
 
 if TYPE_CHECKING:
@@ -93,3 +93,5 @@ class Cursors:
             await trio.to_thread.run_sync(self._alone, self._store.commit, [change])
         except LocalMisuse as exc:
             raise NoAnswer(str(exc)) from None
+        except StorageError as exc:  # a full disk, say: the cursor is where it was
+            raise Unreachable(str(exc)) from None

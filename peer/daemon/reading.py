@@ -44,14 +44,14 @@ class Reading:
         self, name: str, after: int, *, follow: bool, beat_s: float = math.inf
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete. Who
-        follows gets an empty one after ``beat_s`` without news."""
+        follows gets an empty one after ``beat_s`` without news, and is done when the subscription has ended."""
         hosted = self.known(name)
         pattern = read_pattern(hosted.pattern, hosted.columns)
         after = max(after, hosted.start)
         while True:
             news = self._news.setdefault(name, trio.Event())
-            known = await trio.to_thread.run_sync(self._store.frontier, name)
-            upto = after if known is None else known.upto
+            known = await trio.to_thread.run_sync(self._store.extent, name)
+            upto, end = (after, after) if known is None else known
             hosted = self._store.hosted(name) or hosted
             if hosted.end is not None:
                 upto = min(upto, hosted.end)  # what came before it was known to end is not its
@@ -62,8 +62,8 @@ class Reading:
                         yield told
                 after = found[-1].number if found else upto
             yield {"complete": upto}
-            if not follow:
-                return
+            if not follow or (end is not None and upto >= end):
+                return  # it was withdrawn, and has all that it is owed
             while not news.is_set():
                 with trio.move_on_after(beat_s):
                     await news.wait()

@@ -17,7 +17,7 @@ from peer.daemon.committing import Committer
 from peer.daemon.entries import entry_of
 from peer.daemon.questions import NoAnswer
 from peer.storage.errors import StorageError
-from peer.storage.result_values import Frontier, Results
+from peer.storage.result_values import Drain, Frontier, Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +81,7 @@ class Storing:
         if isinstance(change, Results):
             self._host.committed(change.subscription, change.frontier.upto)
             self.results += len(change.entries)
+        if isinstance(change, Results | Drain):
             self._tell(change.subscription)
 
     def _failed(self, change: Change, _: StorageError) -> None:

@@ -35,7 +35,8 @@ def peer_server(daemon: PeerDaemon, home: Path, token: str, limits: HttpLimits) 
 
     server = Server(Routes([]), token, limits)
     server.routes = Routes([
-        *_about(daemon.site, "peer", lambda: peer_families(daemon, home / "results.sqlite", server)),
+        *_about(daemon.site, "peer", lambda: peer_families(daemon, home / "results.sqlite", server),
+                lambda: daemon.status()["storage"]),
         Route("POST", PUBLISH, publishing(daemon.publish, is_allowed=is_publisher), takes_body=True),
         *subscription_routes(daemon, limits.beat_s),
     ])  # fmt: skip
@@ -50,18 +51,23 @@ def source_server(daemon: SourceDaemon, home: Path, token: str, limits: HttpLimi
 
     server = Server(Routes([]), token, limits)
     server.routes = Routes([
-        *_about(daemon.site, "source", lambda: source_families(daemon, home / "source.sqlite", server)),
+        *_about(daemon.site, "source", lambda: source_families(daemon, home / "source.sqlite", server),
+                lambda: daemon.status()["storage"]),
         Route("POST", PUBLISH, publishing(publish, is_allowed=lambda: True), takes_body=True),
     ])  # fmt: skip
     return server
 
 
-def _about(site: str, role: str, families: Callable[[], Sequence[Family]]) -> list[Route]:
+def _about(
+    site: str, role: str, families: Callable[[], Sequence[Family]], trouble: Callable[[], str]
+) -> list[Route]:
     async def metrics(_: Request, __: tuple[str, ...]) -> Response:
         return Response(200, exposition(families()).encode(), (("Content-Type", CONTENT_TYPE),))
 
     async def healthz(_: Request, __: tuple[str, ...]) -> Response:
-        return as_json({"ok": True, "site": site, "role": role})
+        problem = trouble()
+        told = {"ok": not problem, "site": site, "role": role}
+        return as_json(told | {"trouble": problem}, 503) if problem else as_json(told)
 
     found: list[tuple[str, Handler]] = [("/metrics", metrics), ("/healthz", healthz)]
     return [Route("GET", path, handler, is_open=True) for path, handler in found]

@@ -11,6 +11,7 @@ import json
 import logging
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import h11
@@ -21,7 +22,7 @@ from peer.http.exchange import Refusal, Response, request_of
 from peer.http.limits import HttpLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
 
     from peer.http.exchange import Request
     from peer.http.routes import Route, Routes
@@ -140,7 +141,7 @@ class _Talk:
         if int(request.headers.get("content-length", 0)) > most:
             raise too_large
         if self._http.they_are_waiting_for_100_continue:
-            await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            await self._send(h11.InformationalResponse(status_code=100, headers=[], reason="Continue"))
         data = bytearray()
         with trio.move_on_after(self._limits.body_s):
             while isinstance(event := await self._event(), h11.Data):
@@ -201,11 +202,10 @@ class _Talk:
 
     async def _whole(self, response: Response) -> None:
         self._count(response.status)
-        headers = [*response.headers, ("Content-Length", str(len(response.body))), ("Cache-Control", "no-store")]
-        await self._send(
-            h11.Response(status_code=response.status, headers=headers), h11.Data(data=response.body),
-            h11.EndOfMessage(),
-        )  # fmt: skip
+        headers = [*response.headers, ("Cache-Control", "no-store")]
+        if response.status != HTTPStatus.NO_CONTENT:
+            headers.append(("Content-Length", str(len(response.body))))
+        await self._send(_head_of(response.status, headers), h11.Data(data=response.body), h11.EndOfMessage())
 
     async def _streamed(self, response: Response, parts: AsyncGenerator[bytes, None]) -> None:
         """Send parts as they come. Nothing else is expected on this connection: it ends with the stream."""
@@ -214,7 +214,7 @@ class _Talk:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._until_closed, nursery.cancel_scope)
-                await self._send(h11.Response(status_code=response.status, headers=headers))
+                await self._send(_head_of(response.status, headers))
                 async with aclosing(parts):
                     async for part in parts:
                         await self._send(h11.Data(data=part))
@@ -255,3 +255,7 @@ class _Talk:
 
     def _count(self, status: int) -> None:
         self._server.answers[status] = self._server.answers.get(status, 0) + 1
+
+
+def _head_of(status: int, headers: Sequence[tuple[str, str]]) -> h11.Response:
+    return h11.Response(status_code=status, headers=list(headers), reason=HTTPStatus(status).phrase)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from peer.daemon.cursors import check_cursor
-from peer.daemon.questions import NoAnswer
+from peer.daemon.questions import NoAnswer, Unreachable
 from peer.http.events import CONTENT_TYPE, events, lines
 from peer.http.exchange import Refusal, Response, as_json, number_of
 from peer.http.routes import Route
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from peer.daemon.peer_daemon import PeerDaemon
     from peer.http.exchange import Request
+    from peer.storage.result_values import Hosted
 
 _PAGE: Final = 1_000
 _LARGEST_PAGE: Final = 100_000
@@ -33,7 +34,9 @@ class SubscriptionPages:
 
     async def stream(self, request: Request, parts: tuple[str, ...]) -> Response:
         """Send what there is after a document, and what comes, for as long as the client stays."""
-        since = await self._since(request, parts[0])
+        since, hosted = await self._since(request, parts[0]), self._known(parts[0])
+        if hosted.end is not None and min(since, hosted.frontier.upto) >= hosted.end:
+            return Response(204)  # it has ended, and the client has all of it: it need not come again
         entries = self._daemon.reading.entries(parts[0], since, follow=True, beat_s=self._beat_s)
         return Response(200, headers=(("Content-Type", CONTENT_TYPE),), parts=events(entries))
 
@@ -80,15 +83,17 @@ class SubscriptionPages:
                     await self._daemon.cursors.move(name, cursor, since)
         return since
 
-    def _known(self, name: str) -> None:
+    def _known(self, name: str) -> Hosted:
         with _refusing(404):
-            self._daemon.reading.known(name)
+            return self._daemon.reading.known(name)
 
 
 @contextmanager
 def _refusing(status: int = 400) -> Iterator[None]:
     try:
         yield
+    except Unreachable as exc:
+        raise Refusal(503, str(exc), (("Retry-After", "5"),)) from None
     except NoAnswer as exc:
         raise Refusal(status, str(exc)) from None
 

@@ -115,6 +115,14 @@ class ResultStore:
         row = self._progress(subscription)
         return None if row is None else Frontier(*row[:2])
 
+    def extent(self, subscription: str) -> tuple[int, int | None] | None:
+        """Return up to where a subscription is complete, and where it ends if that is known; None if not here."""
+        with self._database.reading() as connection:
+            row: tuple[int, int | None] | None = connection.execute(
+                "SELECT upto, end_number FROM hosted JOIN frontiers ON hosted = key WHERE id = ?", (subscription,)
+            ).fetchone()
+            return row
+
     def lowest(self, subscription: str) -> int | None:
         """Return the number up to which entries were trimmed or never owed, None if it is not here."""
         row = self._progress(subscription)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from peer.daemon.cursors import RESERVED
-from peer.daemon.questions import NoAnswer
+from peer.daemon.questions import NoAnswer, Unreachable
 from peer.webhooks.batching import Batch, headers_of
 from peer.webhooks.hooks import FILE, MOST_HOOKS, SHORTEST_SECRET, Hook, read_hooks, target_of, write_hooks
 from peer.webhooks.posting import NotDelivered, post
@@ -126,6 +126,10 @@ class Webhooks:
             while True:
                 try:
                     await self._deliver(one)
+                    one.state = "ended"  # so has its subscription, and all of it is delivered
+                    return
+                except Unreachable as exc:  # its cursor cannot be moved now
+                    await self._wait(one, str(exc))
                 except NoAnswer as exc:  # its subscription is forgotten: nothing will ever come
                     one.state, one.problem = "ended", str(exc)
                     return
@@ -134,7 +138,7 @@ class Webhooks:
                     await self._wait(one, f"{type(exc).__name__}: {exc}")
 
     async def _deliver(self, one: _Running) -> None:
-        """Read, post, and move the cursor, for ever."""
+        """Read, post, and move the cursor, until the subscription has ended."""
         name, cursor = one.hook.subscription, RESERVED + one.hook.id
         one.upto = await self._cursors.begin(name, cursor, 0)
         batch, moved_at = Batch(name), trio.current_time()

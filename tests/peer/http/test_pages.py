@@ -40,17 +40,13 @@ async def test_documents_are_published_once_by_their_key(tmp_path):
         assert [one.json["is_new"] for one in unnamed] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("body", "key", "status"), [(b"", "k", 400), (b"<r>", "k", 422), (b"<r/>", "k" * 1001, 400)]
-)
-async def test_what_cannot_be_published_is_refused(tmp_path, body, key, status):
+async def test_what_cannot_be_published_is_refused(tmp_path):
     async with http_network(tmp_path) as found:
         before = found.source.log.last
-        answer = await ask(
-            found.source_port, "/publish", method="POST", token=TOKEN, body=body, Idempotency_Key=key
-        )
-        assert answer.status == status
-        assert list(answer.json) == ["error"]
+        for body, key, status in ((b"", "k", 400), (b"<r>", "k", 422), (b"<r/>", "k" * 1001, 400)):
+            told = {"method": "POST", "token": TOKEN, "Idempotency_Key": key}
+            answer = await ask(found.source_port, "/publish", body=body, **told)
+            assert (answer.status, list(answer.json)) == (status, ["error"])
         assert found.source.log.last == before
 
 
@@ -133,6 +129,26 @@ async def test_a_cursor_moves_when_the_client_says_that_it_is_done(tmp_path):
             assert (await ask(found.port, f"{base}/cursors/{target}", **put)).status == status
         assert (await ask(found.port, f"{base}/cursors/c", method="DELETE", token=TOKEN)).status == 200
         assert await begins("?cursor=c") == first
+
+
+async def test_the_stream_of_a_subscription_that_has_ended_ends_and_need_not_be_opened_again(tmp_path):
+    async with http_network(tmp_path) as found:
+        name = await subscribed(found)
+        [number] = await found.publish(ONE)
+        await complete(found, name, number)
+        end = (await found.peer.unsubscribe(name))["end"]
+        target = f"/subscriptions/{name}/stream"
+        whole = await ask(found.port, target, token=TOKEN)
+        assert whole.body.endswith(f'id: {end}\ndata: {{"complete": {end}}}\n\n'.encode())
+        again = await ask(found.port, target, token=TOKEN, Last_Event_ID=str(end))
+        assert (again.status, again.body, "content-length" in again.headers) == (204, b"", False)
+
+
+async def test_trouble_with_the_disk_is_ill_health(tmp_path):
+    async with http_network(tmp_path) as found:
+        found.peer._committer.trouble = "the disk is full"
+        answer = await ask(found.port, "/healthz")
+        assert (answer.status, answer.json["trouble"]) == (503, "the disk is full")
 
 
 async def test_an_unknown_subscription_or_a_wrong_number_is_refused(tmp_path):

@@ -1,5 +1,6 @@
 """The server by itself, on real sockets: what clients may do, and what becomes of those who do more."""
 
+import random
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -217,3 +218,26 @@ async def test_a_stream_ends_at_once_when_its_client_closes():
         await stream.aclose()
         await until(lambda: server.connections == 0)
         assert (server.made, server.streams) == (["closed"], 0)
+
+
+async def test_random_bytes_end_their_connection_only():
+    rng = random.Random(7)
+    starts = [
+        b"",
+        b"GET /open HTTP/1.1\r\nHost: localhost\r\n",
+        head("POST", "/echo", bearing(TOKEN, Content_Length="50")),
+    ]
+    async with serving(head_s=0.2, body_s=0.2, idle_s=0.2) as server:
+        for _ in range(60):
+            data = rng.choice(starts) + rng.randbytes(rng.randrange(1, 3000))
+            with trio.fail_after(PATIENCE_S):
+                async with await trio.open_tcp_stream("127.0.0.1", server.port) as stream:
+                    try:
+                        await stream.send_all(data)
+                        await stream.send_eof()
+                        found = await rest_of(stream)
+                    except trio.BrokenResourceError:
+                        continue  # it was let go before it had said everything
+            assert found[:9] in (b"", b"HTTP/1.1 ")
+        await until(lambda: server.connections == 0)
+        assert (await ask(server.port, "/open")).status == 200

@@ -89,27 +89,41 @@ async def test_results_are_posted_in_order_signed_and_with_their_numbers(tmp_pat
         assert json.loads(receiver.got[-1][2])["complete"] >= second
 
 
-@pytest.mark.parametrize("says", [500, 302, 404, "hang", "close", "garbage"])
-async def test_what_is_not_taken_is_posted_again_until_it_is(tmp_path, says):
-    times = replace(TIMES, patience_s=0.5) if says == "hang" else TIMES
-    async with setting(tmp_path, times) as found, receiving() as receiver, receiving() as other:
-        receiver.says = says
+async def test_what_is_not_taken_is_posted_again_until_it_is(tmp_path):
+    async with setting(tmp_path) as found, receiving() as receiver, receiving() as other:
         await found.webhooks.add(found.name, receiver.url)
         await found.webhooks.add(found.name, other.url)
-        await found.publish("1")
-        await until(lambda: len(receiver.got) >= 3)
-        standing = found.webhooks.standing()[0]
-        assert standing["failures"] >= 2
-        assert standing["problem"]
-        # Nobody else waits, and the failing one has moved by nothing.
-        await found.publish("2")
-        await until(lambda: distinct(other) == ["1", "2"])
-        assert receiver.taken == []
-        receiver.says = 200
-        await until(lambda: distinct(receiver) == ["1", "2"])
-        keys = [headers["Idempotency-Key"] for _, headers, _ in receiver.got]
-        assert len(set(keys[:3])) == 1  # the same batch is the same again
-        assert (await found.state("idle"))["problem"] == ""
+        for said in (500, 302, 404, "close", "garbage"):
+            await fails_and_returns(found, receiver, other, said)
+        assert values(receiver) == values(other)
+
+
+async def test_a_receiver_that_hangs_is_given_up_and_tried_again(tmp_path):
+    async with setting(tmp_path, replace(TIMES, patience_s=0.5)) as found, receiving() as receiver:
+        async with receiving() as other:
+            await found.webhooks.add(found.name, receiver.url)
+            await found.webhooks.add(found.name, other.url)
+            await fails_and_returns(found, receiver, other, "hang")
+        assert distinct(receiver) == ["hang-1", "hang-2"]
+
+
+async def fails_and_returns(found, receiver, other, said):
+    """Let a receiver fail for a while beside another that does not, and then take what it is owed."""
+    receiver.says, before, had = said, len(receiver.got), len(receiver.taken)
+    await found.publish(f"{said}-1")
+    await until(lambda: len(receiver.got) >= before + 3)
+    standing = found.webhooks.standing()[0]
+    assert standing["failures"] >= 2
+    assert standing["problem"]
+    # Nobody else waits, and the failing one has moved by nothing.
+    await found.publish(f"{said}-2")
+    await until(lambda: distinct(other)[-2:] == [f"{said}-1", f"{said}-2"])
+    assert len(receiver.taken) == had
+    keys = {headers["Idempotency-Key"] for _, headers, _ in receiver.got[before : before + 3]}
+    assert len(keys) == 1  # the same batch is the same again
+    receiver.says = 200
+    await until(lambda: distinct(receiver)[-2:] == [f"{said}-1", f"{said}-2"])
+    assert (await found.state("idle"))["problem"] == ""
 
 
 async def test_a_webhook_goes_on_behind_its_cursor_after_a_restart(tmp_path):
@@ -160,6 +174,18 @@ async def test_a_webhook_that_was_removed_posts_no_more_and_holds_nothing(tmp_pa
         assert await found.peer.cursors.listed(found.name) == []
         with pytest.raises(NoAnswer, match="no webhook"):
             await found.webhooks.remove(told["webhook"])
+
+
+async def test_a_webhook_ends_when_its_subscription_has_and_all_is_delivered(tmp_path):
+    async with setting(tmp_path) as found, receiving() as receiver:
+        receiver.says = 500
+        await found.webhooks.add(found.name, receiver.url)
+        await found.publish("1")
+        await found.peer.unsubscribe(found.name)
+        await until(lambda: receiver.got)
+        receiver.says = 200
+        assert (await found.state("ended"))["problem"] == ""
+        assert values(receiver) == ["1"]
 
 
 @pytest.mark.parametrize(
