@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -149,6 +150,8 @@ def _become(command: list[str], *handles: int) -> None:
             os.dup2(handle, place)
         os.closerange(len(handles) + 1, 64)
         status = main(command)
+    except BaseException:  # nobody else would tell
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -206,6 +206,15 @@ class Catalog:
                 self._keep_aside(self._aside - {site})
                 self._install(await trio.to_thread.run_sync(self.steering.site_returned, site))
 
+    def is_aside(self, site: str) -> bool:
+        """Say whether a machine feeds nobody."""
+        return site in self._aside
+
+    async def settle(self) -> None:
+        """Search better feeds for some that had to do without a search."""
+        async with self._one:
+            self._install(await trio.to_thread.run_sync(self.steering.settle))
+
     def _keep_aside(self, sites: set[str]) -> None:
         self._alone(self._log.put_state, _ASIDE, msgspec.json.encode(sorted(sites)))
         self._aside = sites

@@ -149,6 +149,10 @@ class Links:
             self._dialling.add(site)
             self._nursery.start_soon(self._dial, site)
 
+    def is_dialling(self, site: str) -> bool:
+        """Say whether a machine is being dialled."""
+        return site in self._dialling
+
     def hang_up(self, site: str, reason: str) -> None:
         """End the connection to a machine, once it has been told why, and within a second in any case."""
         wire = self._wires.get(site)

@@ -22,6 +22,7 @@ from overlay.identity import (
 )
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
 from peer.daemon import requests
+from peer.daemon.absences import Absences
 from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
@@ -99,6 +100,7 @@ class SourceDaemon:
         self.members = Members(
             self.log, self._alone, self.identity, self.authority, self.links, self.catalog, self._view, self
         )
+        self.absences = Absences(self.log, self._alone, self.catalog, self.links, settings.away_s)
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self.desk = PlannerDesk(self.catalog, self.adopt)
@@ -143,6 +145,7 @@ class SourceDaemon:
                     nursery.start_soon(self._committer.run)
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
+                    nursery.start_soon(self.absences.watch)
                     yield self
                     nursery.cancel_scope.cancel()
         finally:
@@ -199,6 +202,7 @@ class SourceDaemon:
             "storage": self._committer.trouble,
             "connected": self.links.sites,
             "sites": sorted(self.catalog.sites),
+            "away": sorted(self.absences.given_up),
             "subscriptions": len(self.catalog.owners),
             "feeds": len(self.views),
             "epoch": self.catalog.steering.epoch,
@@ -366,7 +370,9 @@ class SourceDaemon:
             self.views.trimmed(self._view.lowest)
 
     async def _find(self, site: str) -> tuple[Address, ...]:
-        return ()  # machines dial the source
+        if site not in self.absences.probed:
+            return ()  # machines dial the source
+        return tuple(Address.parse(text) for text in self.catalog.sites[site].addresses)
 
     async def _renew(self) -> None:
         self.identity.renew_as_source(self.authority)

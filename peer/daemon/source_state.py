@@ -28,7 +28,7 @@ _LOG: Final = logging.getLogger("distributary.source")
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
     """Where the source listens for members and for those who join, how others reach it (where it listens, if not
-    said), how many feeds it bears, and what it keeps."""
+    said), how many feeds it bears, what it keeps, and after how long it plans around a machine that stays away."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -37,6 +37,7 @@ class SourceSettings:
     addresses: tuple[Address, ...] = ()
     retention: Retention = field(default_factory=Retention)
     patience: Patience = field(default_factory=Patience)
+    away_s: float = 60.0
 
     def reached_at(self, port: int) -> tuple[Address, ...]:
         """Where members reach the source that listens on a port."""

@@ -23,7 +23,7 @@ def source_settings(settings: Settings) -> SourceSettings:
     usual = Retention()
     return SourceSettings(
         settings["host"], settings["port"], settings["enrolment-port"], settings["feeds"],
-        addresses=settings["address"], patience=_patience(settings),
+        addresses=settings["address"], patience=_patience(settings), away_s=settings["away"],
         retention=Retention(
             settings["keep-bytes"], settings["keep-age"], usual.keys, max(usual.key_age_s, settings["keep-age"])
         ),

@@ -83,6 +83,10 @@ OPTIONS: Final = (
         "a connection silent for so long is dead, and who hung on it moves on; keep-alives come at a third of it",
     ),
     Option(
+        "away", duration(1, 365 * _DAY_S), {SOURCE: 60.0},
+        "a machine that is away for so long is planned around until it returns; less moves feeds more often",
+    ),
+    Option(
         "window", size(64 << 10, 1 << 30), {PEER: 1 << 20},
         "how many bytes may be under way per feed; more keeps long links busy and costs memory",
     ),
