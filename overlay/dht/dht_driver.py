@@ -68,6 +68,11 @@ class Dht:
         return self._node.id
 
     @property
+    def peers(self) -> list[Address]:
+        """The addresses of the nodes in the routing table."""
+        return [contact.address for contact in self._node.protocol.router.contacts()]
+
+    @property
     def statistics(self) -> DhtStatistics:
         """Count datagrams, records and peers."""
         protocol, store = self._node.protocol, self._node.store

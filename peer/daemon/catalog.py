@@ -120,6 +120,19 @@ class Catalog:
         self.sites[member.site] = record
         return [self._signed[name] for name in self.owned_by(member.site) if name in self._signed]
 
+    def neighbours(self, site: str, most: int) -> dict[str, list[str]]:
+        """Say where some machines are: those that may feed a machine, and then those that were here last."""
+        choices = [
+            choice
+            for name in self.owned_by(site)
+            if name in self._signed
+            for choice in self.steering.configuration(name).choices
+        ]
+        feeders = dict.fromkeys(one.site for choice in choices for one in choice)
+        recent = sorted(self.sites.values(), key=lambda one: -one.last_seen)
+        names = [name for name in dict.fromkeys((*feeders, *(one.name for one in recent))) if name != site]
+        return {name: list(self.sites[name].addresses) for name in names[:most] if name in self.sites}
+
     def compared(self, site: str, names: Iterable[str]) -> tuple[dict[str, int], list[str]]:
         """Say of what a machine has as live subscriptions which have ended, and where, and which are not known."""
         ended, unknown = {}, []

@@ -93,6 +93,11 @@ class Directory:
         return 0 if self._node.dht is None else self._node.dht.address[1]
 
     @property
+    def nodes(self) -> list[Address]:
+        """Where the other nodes are that this one knows."""
+        return [] if self._node.dht is None else [Address(*one) for one in self._node.dht.peers]
+
+    @property
     def statistics(self) -> DirectoryStatistics:
         """Count records, peers, datagrams and what was looked for."""
         own = (self._found, self._missed, self._notary.refused)

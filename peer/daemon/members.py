@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("distributary.source")
 _LIST: Final = "revocations"
 _FAREWELL_S: Final = 2.0
+_MACHINES_TOLD: Final = 16
 RESTORED: Final = "restored"
 """The state that says what a restore has left behind: a ``Restored``."""
 
@@ -152,6 +153,7 @@ class Members:
             "source": [str(one) for one in self._identity.credential.settings.source],
             "revocations": self._links.revocations.encoded,
             "dht_key": self.dht_key(),
+            "machines": self._catalog.neighbours(member.site, _MACHINES_TOLD),
             "configurations": found,
             "ended": ended,
             "unknown": unknown,

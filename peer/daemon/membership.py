@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from overlay.identity import Address, IdentityError, decode_list_untrusted
 from peer.daemon.questions import NoAnswer
-from peer.daemon.remembered import Remembered
 from peer.hosting.configuration import MalformedConfiguration
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from peer.daemon.links import Links
     from peer.daemon.own_identity import OwnIdentity
     from peer.daemon.questions import Questions
+    from peer.daemon.remembered import Remembered
 
 _LOG: Final = logging.getLogger("distributary.peer")
 _WRONG: Final = (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError, ValueError, AttributeError)
@@ -36,17 +36,19 @@ class Place(Protocol):
     def own_capacity(self) -> int | None:
         """How many feeds it bears."""
 
+    def told_machines(self, machines: dict[str, list[str]]) -> None:
+        """Where some other machines are."""
+
 
 class Membership:
     """This machine's standing in its network. ``trouble``: why it does not agree with the source, if so."""
 
     def __init__(
         self, identity: OwnIdentity, links: Links, questions: Questions, hosted: HostedHere, place: Place, *,
-        source: str,
+        remembered: Remembered, source: str,
     ) -> None:  # fmt: skip
         self._identity, self._links, self._questions, self._hosted = identity, links, questions, hosted
-        self._place, self._source = place, source
-        self._remembered = Remembered(identity.credential.folder, identity.credential.root)
+        self._place, self._remembered, self._source = place, remembered, source
         links.revocations = self._remembered.revocations(links.revocations)
         self._has_greeted = self._is_learning = False
         self.trouble = ""
@@ -60,6 +62,7 @@ class Membership:
             self.take_list(found["revocations"])
             self.take_dht_key(found["dht_key"])
             self._identity.keep_source_at(tuple(Address.parse(text) for text in found["source"]))
+            self._place.told_machines(found["machines"])
             for name, end in found["ended"].items():
                 self._hosted.withdrawn(name, end)
             over = [name for signed in found["configurations"] if (name := self._hosted.configure(signed))]

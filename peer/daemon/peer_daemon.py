@@ -20,6 +20,7 @@ from overlay.feeds.receiving import WINDOW
 from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Open
+from peer.daemon.alone import look_while_alone
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.entries import item_of
@@ -34,10 +35,12 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import PATIENCE_S, NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
+from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
 from peer.daemon.standing import standing_of
 from peer.daemon.storing import Storing
 from peer.daemon.tracing import traced_here
+from peer.daemon.whereabouts import Whereabouts
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
@@ -94,8 +97,8 @@ class PeerDaemon:
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
-        self._addresses: dict[str, tuple[Address, ...]] = {}
-        self._doubted: set[str] = set()
+        remembered = Remembered(home / "identity", self.credential.root)
+        self._whereabouts = Whereabouts(self.identity, self.questions, remembered, SOURCE)
         self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
         self._alone = OneWriter()
@@ -107,7 +110,9 @@ class PeerDaemon:
         self.cursors = Cursors(self.store_file, self.reading, self._alone)
         self.webhooks = Webhooks(home, self.reading, self.cursors)
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
-        self.membership = Membership(self.identity, self.links, self.questions, self.hosted, self, source=SOURCE)
+        self.membership = Membership(
+            self.identity, self.links, self.questions, self.hosted, self, remembered=remembered, source=SOURCE
+        )
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.connected = trio.Event()
@@ -129,8 +134,9 @@ class PeerDaemon:
                 self.port = await nursery.start(self.links.serve, self.settings.host, self.settings.port)
                 async with open_directory(
                     self.credential, lambda: self.links.revocations, self.settings.host, self.port,
-                    bootstrap=self.credential.settings.source,
+                    bootstrap=self._whereabouts.bootstrap,
                 ) as self.directory:  # fmt: skip
+                    self._whereabouts.directory = self.directory
                     self.identity.users.append(self.directory.use)
                     nursery.start_soon(self._committer.run)
                     self.hosted.resume()
@@ -138,8 +144,13 @@ class PeerDaemon:
                     nursery.start_soon(self.directory.announce, self.own_addresses())
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self.storing.trim)
+                    nursery.start_soon(
+                        look_while_alone, lambda: self.connected.is_set(), self.directory, self.hosted,
+                        self._whereabouts,
+                    )  # fmt: skip
                     nursery.start_soon(self.webhooks.run)
                     yield self
+                    self._whereabouts.remember()
                     nursery.cancel_scope.cancel()
         finally:
             self.store_file.close()
@@ -249,15 +260,14 @@ class PeerDaemon:
         """A machine is connected."""
         if member.site == SOURCE and self._nursery is not None:
             self._nursery.start_soon(self._greet)
-        self._doubted.discard(member.site)
+        self._whereabouts.reached(member.site)
         self.host.site_up(member.site, trio.current_time())
 
     def lost(self, site: str) -> None:
         """A machine is gone."""
-        if site == SOURCE:
+        if site == SOURCE and self.connected.is_set():  # else somebody waits for it, and a dial has failed
             self.connected = trio.Event()
-        self._addresses.pop(site, None)
-        self._doubted.add(site)  # where the directory said it is, it is not: the source may know better
+        self._whereabouts.lost(site)
         self.questions.lost(site)
         self.host.site_lost(site, trio.current_time())
 
@@ -310,6 +320,10 @@ class PeerDaemon:
         """Say how many feeds this machine bears."""
         return self.settings.capacity
 
+    def told_machines(self, machines: dict[str, list[str]]) -> None:
+        """The source says where some other machines are."""
+        self._whereabouts.told(machines)
+
     async def _greet(self) -> None:
         """Meet the source; if they do not agree, not again for a while."""
         if await self.membership.greet():
@@ -357,16 +371,4 @@ class PeerDaemon:
             await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
 
     async def _find(self, site: str) -> tuple[Address, ...]:
-        if site == SOURCE:
-            return self.credential.settings.source
-        if site not in self._addresses:
-            if self.directory is not None and site not in self._doubted:
-                if told := await self.directory.find_site(site):
-                    self._addresses[site] = told
-                    return told
-            try:
-                found = await self.questions.ask(SOURCE, "address", {"site": site})
-            except NoAnswer:
-                return ()
-            self._addresses[site] = tuple(Address.parse(text) for text in found)
-        return self._addresses[site]
+        return await self._whereabouts.find(site)

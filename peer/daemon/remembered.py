@@ -1,6 +1,7 @@
 """What a peer remembers of its network between two runs, so that it can do without the source for a while.
 
-The list of the revoked: without it, whoever is revoked would be let in again until the source is reached.
+The list of the revoked: without it, whoever is revoked would be let in again until the source is reached. And
+where some other machines are, for the way into the DHT.
 """
 
 from __future__ import annotations
@@ -8,16 +9,26 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from overlay.identity import BadCredential, IdentityError, RevocationList, read_own_list
+import msgspec
+
+from overlay.identity import Address, BadCredential, IdentityError, RevocationList, read_own_list
 from overlay.identity.private_files import read_private, write_private
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from overlay.identity import Root
 
 _LOG: Final = logging.getLogger("distributary.peer")
 _LIST: Final = "revocations.bin"
+_KNOWN: Final = "known.json"
+_MOST_KNOWN: Final = 64
+
+
+class _Known(msgspec.Struct, frozen=True):
+    machines: dict[str, list[str]] = {}
+    nodes: list[str] = []
 
 
 class Remembered:
@@ -25,6 +36,7 @@ class Remembered:
 
     def __init__(self, folder: Path, root: Root) -> None:
         self._folder, self._root = folder, root
+        self._known = self._read_known()
 
     def revocations(self, otherwise: RevocationList) -> RevocationList:
         """Return the list that was kept; ``BadCredential`` if it is there and is none."""
@@ -39,3 +51,44 @@ class Remembered:
     def keep_revocations(self, found: RevocationList) -> None:
         """Keep a list, durably."""
         write_private(self._folder / _LIST, found.encoded)
+
+    def machines(self) -> dict[str, tuple[Address, ...]]:
+        """Return where some machines were, those last that were met last."""
+        return {site: tuple(map(Address.parse, texts)) for site, texts in self._known.machines.items()}
+
+    def nodes(self) -> tuple[Address, ...]:
+        """Return where some nodes of the DHT were."""
+        return tuple(map(Address.parse, self._known.nodes))
+
+    def keep_machines(self, found: Mapping[str, tuple[Address, ...]]) -> None:
+        """Keep where some machines are; beyond a limit the oldest are forgotten. Writes only what has changed."""
+        known = self._known.machines
+        news = {site: [str(one) for one in addresses] for site, addresses in found.items() if addresses}
+        if all(known.get(site) == texts for site, texts in news.items()):
+            return
+        kept = {site: texts for site, texts in known.items() if site not in news} | news
+        self._keep(_Known(dict(list(kept.items())[-_MOST_KNOWN:]), self._known.nodes))
+
+    def keep_nodes(self, found: Iterable[Address]) -> None:
+        """Keep where some nodes of the DHT are; nothing is forgotten while nobody is known."""
+        news = [str(one) for one in found][:_MOST_KNOWN]
+        if news and sorted(news) != sorted(self._known.nodes):
+            self._keep(_Known(self._known.machines, news))
+
+    def _keep(self, known: _Known) -> None:
+        self._known = known
+        write_private(self._folder / _KNOWN, msgspec.json.encode(known))
+
+    def _read_known(self) -> _Known:
+        path = self._folder / _KNOWN
+        if not path.exists():
+            return _Known()
+        try:
+            found = msgspec.json.decode(read_private(path, "remove it"), type=_Known)
+            for texts in (found.nodes, *found.machines.values()):
+                for text in texts:
+                    Address.parse(text)
+        except (IdentityError, msgspec.MsgspecError, RecursionError) as exc:
+            _LOG.warning("not remembered", extra={"file": str(path), "reason": str(exc)})
+            return _Known()
+        return found

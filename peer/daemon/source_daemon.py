@@ -141,6 +141,7 @@ class SourceDaemon:
                 ) as self.directory:
                     self.identity.users.append(self.directory.use)
                     self.catalog.begin()
+                    nursery.start_soon(self.directory.announce, self.credential.settings.source)
                     nursery.start_soon(self.identity.keep_renewed, self._renew)
                     nursery.start_soon(self._committer.run)
                     nursery.start_soon(self._beat)
