@@ -22,6 +22,7 @@ examples:
   distributary network leave                                       on paris: hands over, and is a member no more
   distributary network backup /mnt/vault/news-monday               the source's log and keys, while it runs
   distributary network restore /mnt/vault/news-monday --home /var/lib/restored
+  distributary network renew-authority                             once in two years, with the root key at hand
 """
 
 
@@ -64,7 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number documents above N, if a machine was refused because it has seen N",
     )  # fmt: skip
     restore.set_defaults(run=_restore)
-    for one in (init, invite, join, revoke, leave, backup, restore):
+    renew = commands.add_parser(
+        "renew-authority", help="replace the authority's intermediate certificate, which lasts two years"
+    )
+    renew.set_defaults(run=_renew_authority)
+    for one in (init, invite, join, revoke, leave, backup, restore, renew):
         one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         add_home(one)
         one.add_argument("--json", action="store_true", help="print one JSON object")
@@ -215,4 +220,23 @@ def _restore(arguments: argparse.Namespace) -> int:
     if told["invitations_forgotten"]:
         print("Tokens that were given before are not good any more: invite again.")
     print(f"Make sure that the old source never runs again. Next: distributary source run --home {home}")
+    return 0
+
+
+def _renew_authority(arguments: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+
+    from overlay.identity import Authority, IdentityError
+
+    home = home_of(arguments)
+    try:
+        renewed = Authority.load(home / "authority").renew_intermediate(datetime.now(UTC))
+    except IdentityError as exc:
+        raise CommandError(str(exc)) from None
+    ends = renewed.intermediate.certificate.not_valid_after_utc
+    if arguments.json:
+        emit({"network": renewed.root.network, "ends": f"{ends:%Y-%m-%d}"})
+        return 0
+    print(f"The authority of {renewed.root.network} is good until {ends:%Y-%m-%d}.")
+    print(f"Move {home / 'authority' / 'root.key'} offline again, and restart the source.")
     return 0

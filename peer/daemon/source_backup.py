@@ -1,7 +1,8 @@
 """The source's state in one file, and a source made from it.
 
-A backup is a copy of the log as it was at one moment, taken while the source runs, with the files of the identity
-and of the authority in its table of state: one file, for its owner alone, which holds every secret of the network.
+A backup is a copy of the log as it was at one moment, taken while the source runs, with the files of the identity,
+of the authority and of the options in its table of state: one file, for its owner alone, which holds every secret
+of the network.
 
 A source that is restored does not know what it did after the backup was made: which numbers it gave to documents,
 which lists of the revoked it signed, which DHT keys it made. So it counts on from where it cannot have come to.
@@ -27,9 +28,16 @@ import msgspec
 
 from overlay.identity import Authority, BadCredential, Credential
 from overlay.identity.dht_keys import fresh_dht_key
-from overlay.identity.private_files import make_private_folder, read_private, sync_folder, write_private
+from overlay.identity.private_files import (
+    make_private_folder,
+    read_private,
+    read_public,
+    sync_folder,
+    write_private,
+)
 from peer.daemon.members import RESTORED, Restored
 from peer.daemon.source_state import known_revocations
+from peer.http.access import TOKEN_FILE
 from peer.storage.errors import BrokenStore
 from peer.storage.restoring import read_backup, restore
 from peer.storage.source_log import SourceLog
@@ -43,7 +51,9 @@ MOST_PER_S: Final = 20_000
 _FOLDERS: Final = ("authority", "identity")
 _PREFIX: Final = "backup/"
 _ABOUT: Final = _PREFIX + "about"
-_FILE: Final = re.compile(r"backup/(authority|identity)/([a-z][a-z0-9.]{0,60})")
+_FILE: Final = re.compile(r"backup/(authority|identity|\.)/([a-z][a-z0-9._-]{0,60})")
+_OPTIONS: Final = ("distributary.toml", TOKEN_FILE)
+"""What else in the home says how a source runs."""
 
 
 class About(msgspec.Struct, frozen=True):
@@ -62,6 +72,9 @@ def secrets_of(home: Path) -> dict[str, bytes]:
             key = f"{_PREFIX}{folder}/{path.name}"
             if path.is_file() and _FILE.fullmatch(key) and not path.name.endswith(".partial"):
                 found[key] = read_private(path, f"run: chmod 600 '{path}'")
+    for name in _OPTIONS:
+        if (home / name).is_file():
+            found[f"{_PREFIX}./{name}"] = read_public(home / name, f"run: chmod u+r '{home / name}'")
     return found
 
 

@@ -6,6 +6,7 @@ import stat
 import pytest
 import trio
 
+from overlay.identity import Authority, Credential
 from peer.cli import main
 from peer.daemon.control import serve_control
 from peer.daemon.controls import source_controls
@@ -21,7 +22,9 @@ def home(run, tmp_path):
     return tmp_path / "source"
 
 
-@pytest.mark.parametrize("name", ["init", "invite", "join", "revoke", "leave", "backup", "restore"])
+@pytest.mark.parametrize(
+    "name", ["init", "invite", "join", "revoke", "leave", "backup", "restore", "renew-authority"]
+)
 def test_every_command_has_examples(run, name):
     assert f"distributary network {name}" in run("network", name, "--help").out
 
@@ -35,6 +38,28 @@ def test_a_backup_is_restored_into_a_folder_of_its_own(run, home, tmp_path):
     told = json.loads(done.out)
     assert (told["network"], told["kept"]) == ("news", 0)
     assert (tmp_path / "new" / "identity" / "key.pem").read_bytes() == (home / "identity" / "key.pem").read_bytes()
+
+
+def test_options_come_back_with_a_restore(run, home, tmp_path):
+    (home / "distributary.toml").write_text("[source]\nport = 7500\n")
+    assert run("network", "backup", tmp_path / "b", "--home", home).status == 0
+    assert run("network", "restore", tmp_path / "b", "--home", tmp_path / "new").status == 0
+    restored = tmp_path / "new" / "distributary.toml"
+    assert restored.read_text() == "[source]\nport = 7500\n"
+    assert stat.S_IMODE(restored.stat().st_mode) == 0o600
+
+
+def test_the_authority_is_renewed_with_the_root_key_only(run, home, tmp_path):
+    before = Authority.load(home / "authority").intermediate.certificate.serial_number
+    done = run("network", "renew-authority", "--home", home)
+    assert done.status == 0
+    assert "restart the source" in done.out
+    assert Authority.load(home / "authority").intermediate.certificate.serial_number != before
+    assert Credential.load(home / "identity").member.site == "source"  # what the old one issued stays good
+    (home / "authority" / "root.key").unlink()
+    done = run("network", "renew-authority", "--home", home)
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
+    assert "bring root.key back" in done.err
 
 
 def test_the_root_key_is_not_in_a_backup_once_it_is_offline(run, home, tmp_path):

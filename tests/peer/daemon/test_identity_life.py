@@ -167,6 +167,34 @@ async def test_an_old_dht_key_is_refused(tmp_path):
         assert one.credential.settings.dht_keys.current.number == 2
 
 
+async def test_an_old_list_of_the_revoked_is_refused(tmp_path):
+    async with live_network(tmp_path) as network:
+        one = await network.start_peer("p1")
+        await one.connected.wait()
+        old = network.source.links.revocations.encoded
+        await network.source.revoke("p9")
+        await until(lambda: one.links.revocations.number == 1)
+        with pytest.raises(NoAnswer, match="older"):
+            await network.source.questions.ask("p1", "revocations", old)
+        assert "p9" in one.links.revocations.sites
+
+
+async def test_a_renewed_authority_signs_the_list_again_and_members_take_it(tmp_path):
+    async with live_network(tmp_path) as network:
+        one = await network.start_peer("p1")
+        await one.connected.wait()
+        await network.source.revoke("p9")
+        before = network.source.links.revocations
+        await network.stop("source")
+        network.source.authority.renew_intermediate(datetime.now(UTC))
+        await network.start_source()
+        after = network.source.links.revocations
+        assert (after.said, after.encoded != before.encoded) == (before.said, True)
+        await until(lambda: one.links.revocations.encoded == after.encoded)
+        await network.start_peer("p2")  # under the new intermediate, beside one under the old
+        await until(lambda: network.source.links.sites == ["p1", "p2"])
+
+
 async def test_a_peer_remembers_who_is_revoked(tmp_path):
     async with live_network(tmp_path) as network:
         one = await network.start_peer("p1")
