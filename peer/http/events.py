@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE: Final = "text/event-stream; charset=utf-8"
 BEAT: Final = b": alive\n\n"
+_AT_ONCE: Final = 16 << 10
 
 
 def kind_of(told: Mapping[str, Any]) -> tuple[str, int]:
@@ -45,27 +46,38 @@ def event_of(told: Mapping[str, Any], *, is_last: bool) -> bytes:
 
 
 async def events(entries: AsyncGenerator[dict[str, Any], None]) -> AsyncGenerator[bytes, None]:
-    """Write events; an entry that tells nothing becomes a comment, which keeps the connection alive."""
+    """Write events; an entry that tells nothing becomes a comment, which keeps the connection alive.
+
+    Rows wait for each other up to a few KB: behind the last there is always a watermark, so none waits for news.
+    """
     held: dict[str, Any] | None = None
+    out = bytearray()
     async with aclosing(entries):
         async for told in entries:
             if held is not None:
-                yield event_of(held, is_last=told.get("document") != held["document"])
-                held = None
-            if "row" in told:
-                held = told
-            else:
-                yield event_of(told, is_last=True) if told else BEAT
+                out += event_of(held, is_last=told.get("document") != held["document"])
+            held = told if "row" in told else None
+            if held is None:
+                out += event_of(told, is_last=True) if told else BEAT
+            if held is None or len(out) >= _AT_ONCE:
+                yield bytes(out)
+                out.clear()
 
 
 async def lines(entries: AsyncGenerator[dict[str, Any], None], limit: int) -> AsyncGenerator[bytes, None]:
     """Write JSON lines: whole documents, and no more of them once ``limit`` lines are out; then where to go on."""
     count, before = 0, None
+    out = bytearray()
     async with aclosing(entries):
         async for told in entries:
             _, upto = kind_of(told)
             if count >= limit and before is not None and before != upto and "complete" not in told:
-                yield json.dumps({"next": before}).encode() + b"\n"
-                return
-            yield json.dumps(told).encode() + b"\n"
+                out += json.dumps({"next": before}).encode() + b"\n"
+                break
+            out += json.dumps(told).encode() + b"\n"
             count, before = count + 1, upto
+            if len(out) >= _AT_ONCE:
+                yield bytes(out)
+                out.clear()
+    if out:
+        yield bytes(out)
