@@ -165,9 +165,9 @@ class Catalog:
                     self.steering.add, name, pattern.text, site, asked.limit, done.start
                 )
                 self._install(changed, but=name)
+                _LOG.info("subscribed", extra={"subscription": name, "site": site, "start": done.start})
             elif name not in self._signed:
                 self._install([self.steering.configuration(name)], but=name)  # it could not be kept before
-                _LOG.info("subscribed", extra={"subscription": name, "site": site, "start": done.start})
         return {
             "start": done.start, "number": done.number, "generation": self._log.generation,
             "configuration": self._signed[name],
