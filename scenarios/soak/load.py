@@ -136,13 +136,15 @@ class Changes:
             told = self._network.one(SOURCE, "adopt", base_epoch=known["epoch"], rows=rows)
         except (CommandError, OSError):
             return
+        if "stale" in told:
+            return
         self.done["adopt"] += 1
         try:
-            self._network.one(SOURCE, "adopt", base_epoch=known["epoch"], rows=rows)
-        except CommandError:
-            self.done["stale"] += 1
-        except OSError:
+            again = self._network.one(SOURCE, "adopt", base_epoch=known["epoch"], rows=rows)
+        except (CommandError, OSError):
             return
+        if "stale" in again:
+            self.done["stale"] += 1
         else:
             self._ledger.complain(f"a plan made in epoch {known['epoch']} was adopted in {told['epoch']}")
 
