@@ -1,0 +1,227 @@
+"""The rules of a host, one by one: what it grants, refuses, tries and gives up, frame by frame."""
+
+import random
+
+import pytest
+
+from overlay.feeds.items import Item, Kind
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Frontier, Open, Opened
+from peer.hosting.configuration import Configuration, Input, encode
+from peer.hosting.feeding import FeedingTimes
+from peer.hosting.history import History, Stretch
+from peer.hosting.host import Host
+from peer.hosting.outlet import Outlet
+from peer.hosting.results import Joining, from_document, whole_link
+from xmlmatch import Document, Matcher, Pattern
+
+TEXT = "//a{cont}"
+PATTERN = Pattern.parse(TEXT)
+WINDOW = 1000
+ONE, TWO = Input("u1", "m1", TEXT), Input("u2", "m2", TEXT)
+
+
+def results(text="x", pattern=PATTERN):
+    """Return what the pattern has on a small document, as bytes."""
+    document = Document.parse(f"<r><a><b>{text}</b></a></r>".encode())
+    return from_document(whole_link(pattern), Matcher([pattern]).match(document), 0, document)
+
+
+class Machine:
+    """A host whose port remembers; every other machine is connected."""
+
+    def __init__(self, *choices, frontier=10, text=TEXT):
+        self.sent, self.stored_upto = [], []
+        times = FeedingTimes(open_s=3.0, rest_s=2.0, longest_rest_s=2.0)
+        self.host = Host("m0", "source", self, random.Random(1), times, window=WINDOW)
+        self.install(*choices, frontier=frontier, text=text)
+
+    def install(self, *choices, frontier=10, revision=1, text=TEXT, now=0.0):
+        found = Configuration("s", "m0", text, 1, 1, revision, 0, 1, choices)
+        self.host.install(found, encode(found), now, frontier=frontier, lowest=0)
+
+    @property
+    def hosted(self):
+        return self.host.subscriptions["s"]
+
+    def send(self, site, frame):
+        self.sent.append((site, frame))
+        return True
+
+    def store(self, subscription, items, upto):
+        self.stored_upto.append(upto)
+
+    def stored(self, subscription, after, upto, most_bytes):
+        return Stretch([], upto)
+
+    def forbids(self, site, asked):
+        return ""
+
+    def take(self, kind, site=None):
+        """Take out the frames of a kind that were sent, to one machine or to any."""
+        found = [(to, f) for to, f in self.sent if isinstance(f, kind) and site in (None, to)]
+        self.sent = [one for one in self.sent if one not in found]
+        return [frame for _, frame in found]
+
+    def opened(self, site, now=0.0, after=None):
+        """Let a machine answer the last request to open a feed from it; return the feed's number."""
+        (asked,) = self.take(Open, site)
+        self.host.handle(site, Opened(asked.feed, asked.after if after is None else after, 0), now)
+        return asked.feed
+
+
+def asking(downstream="d", feed=7, after=10, generation=1):
+    return Open(feed, "s", downstream, TEXT, b"", b"", generation, after, WINDOW)
+
+
+def test_a_feed_of_another_generation_of_the_log_is_not_opened():
+    machine = Machine()
+    machine.host.handle("m9", asking(generation=2), 0.0)
+    assert [frame.why for frame in machine.take(Ended, "m9")] == ["lost"]
+    machine.host.handle("m9", asking(generation=1), 0.0)
+    assert len(machine.take(Opened, "m9")) == 1
+
+
+def test_credit_is_granted_when_results_are_on_disk_and_not_before():
+    machine = Machine()
+    feed = machine.opened("source")
+    machine.host.handle("source", Batch(feed, 10, 11, "d", results("y" * WINDOW), more=False), 0.0)
+    machine.host.tick(1.0)
+    assert machine.stored_upto == [11]
+    assert machine.take(Credit) == []
+    machine.host.committed("s", 11)
+    assert [frame.acknowledged for frame in machine.take(Credit, "source")] == [11]
+
+
+def test_while_the_disk_is_full_credit_is_granted_but_nothing_acknowledged():
+    machine = Machine()
+    machine.host.is_full = True
+    feed = machine.opened("source")
+    machine.host.handle("source", Batch(feed, 10, 11, "d", results("y" * WINDOW), more=False), 0.0)
+    assert [frame.acknowledged for frame in machine.take(Credit, "source")] == [10]
+
+
+def test_a_subscription_that_was_withdrawn_opens_no_feed():
+    machine = Machine()
+    machine.host.handle("m9", asking("d", 7), 0.0)
+    machine.host.withdraw("s", 0.0, 10)
+    machine.sent.clear()
+    machine.host.handle("m8", asking("e", 8), 0.0)
+    assert [frame.why for frame in machine.take(Ended, "m8")] == ["gone"]
+    assert "s" in machine.host.subscriptions  # it feeds on
+
+
+def test_what_cannot_be_joined_is_asked_for_again_from_the_same_document_on():
+    machine = Machine((Input("u1", "m1", "//*{cont}"),), text="//a{cont}")
+    feed = machine.opened("m1")
+    machine.host.handle("m1", Batch(feed, 10, 11, "d", b"\xc1 this is no result", more=False), 0.0)
+    assert machine.stored_upto == []
+    assert [asked.after for asked in machine.take(Open, "source")] == [10]
+    assert machine.hosted.feeding.frontier == machine.hosted.frontier == 10
+
+
+def test_a_machine_that_is_lost_is_fed_no_more_and_leaves_its_place_to_others():
+    machine = Machine()
+    feed = machine.opened("source")
+    machine.host.handle("m9", asking("d", 7), 0.0)
+    machine.host.handle("m8", asking("e", 8), 0.0)
+    assert [frame.why for frame in machine.take(Ended, "m8")] == ["busy"]
+    machine.host.site_lost("m9", 0.0)
+    machine.sent.clear()
+    machine.host.handle("source", Batch(feed, 10, 11, "d", results(), more=False), 0.0)
+    assert [site for site, _ in machine.sent] == []
+    machine.host.handle("m8", asking("e", 8), 0.0)
+    assert len(machine.take(Opened, "m8")) == 1
+
+
+def test_frames_of_a_feed_count_only_from_the_machine_that_was_asked():
+    machine = Machine()
+    (asked,) = machine.take(Open, "source")
+    machine.host.handle("m9", Opened(asked.feed, 10, 0), 0.0)
+    machine.host.handle("m9", Frontier(asked.feed, 10, 99), 0.0)
+    machine.host.handle("m9", Ended(asked.feed, "gone", ""), 0.0)
+    assert machine.stored_upto == []
+    machine.host.handle("source", Opened(asked.feed, 10, 0), 0.0)
+    machine.host.handle("source", Frontier(asked.feed, 10, 12), 0.0)
+    assert machine.stored_upto == [12]
+
+
+def outlet(frontier=10, lowest=0, most=1, **more):
+    history = History(frontier, lowest, lambda after, upto, size: Stretch([], upto))
+    return Outlet(PATTERN, history, most, "m0", **more)
+
+
+def test_an_outlet_feeds_no_more_machines_than_its_limit_and_counts_who_moves_once():
+    box = outlet(most=1)
+    assert isinstance(box.open("m1", asking("d", 1))[0], Opened)
+    assert isinstance(box.open("m2", asking("e", 2))[0], Ended)
+    assert isinstance(box.open("m1", asking("d", 3))[0], Opened)
+    assert isinstance(box.open("m0", asking("own", 4))[0], Opened)
+    assert box.crossing == {"d"}
+
+
+@pytest.mark.parametrize("is_last_resort", [False, True])
+def test_who_needs_what_is_stored_no_more_is_told_so(is_last_resort):
+    box = outlet(most=1, is_last_resort=is_last_resort)
+    box.open("m1", asking("d", 1, after=3))
+    box.history.lowest = 5
+    told = [frame for _, frame in box.pump()]
+    expected = Frontier(1, 3, 10) if is_last_resort else Ended(1, "lost", "that is not stored here any more")
+    assert told == [expected]
+    assert bool(box.feeds) is is_last_resort
+
+
+def test_a_sender_that_lacks_what_is_owed_is_replaced():
+    machine = Machine((ONE,))
+    machine.opened("m1", after=50)
+    assert [asked.after for asked in machine.take(Open, "source")] == [10]
+    assert [cancel.feed for cancel in machine.take(Cancel, "m1")]
+
+
+def test_a_sender_that_lacked_something_is_tried_again_when_that_is_no_longer_needed():
+    machine = Machine((ONE,))
+    machine.opened("m1", after=50)
+    feed = machine.opened("source")
+    machine.host.handle("source", Frontier(feed, 10, 20), 0.0)
+    machine.host.tick(60.0)
+    assert machine.take(Open, "m1") == []
+    machine.host.handle("source", Frontier(feed, 20, 50), 60.0)
+    machine.host.tick(61.0)
+    assert [asked.after for asked in machine.take(Open, "m1")] == [50]
+
+
+def test_results_stay_in_memory_until_they_are_stored():
+    history = History(0, 0, lambda after, upto, size: Stretch([], upto), recent_bytes=1)
+    items = [Item(n, Kind.RESULTS, b"0123456789") for n in range(1, 4)]
+    history.add(items, 3)
+    assert list(history.read(0, 1 << 20).items) == items
+    history.stored_upto(2)
+    assert history.recent_bytes == 10
+
+
+def test_a_new_way_of_being_fed_takes_over_only_when_it_is_open_and_has_come_as_far():
+    machine = Machine((ONE,))
+    old = machine.opened("m1")
+    machine.install((TWO,), revision=2)
+    machine.host.handle("m1", Frontier(old, 10, 20), 0.0)
+    assert machine.stored_upto == [20]  # the other is not even open
+    new = machine.opened("m2")
+    machine.host.handle("m2", Frontier(new, 10, 15), 0.0)
+    machine.host.handle("m1", Frontier(old, 20, 21), 0.0)
+    assert machine.stored_upto == [20, 21]
+    assert machine.take(Cancel, "m1") == []
+    machine.host.handle("m2", Frontier(new, 15, 30), 0.0)
+    assert machine.stored_upto == [20, 21, 30]
+    assert [cancel.feed for cancel in machine.take(Cancel, "m1")] == [old]
+
+
+def test_a_way_with_two_machines_takes_over_when_both_are_open():
+    text = "//a{cont}[b{val}]"
+    pair = (Input("u1", "m1", "//a{cont}"), Input("u2", "m2", "//a[b{val}]"))
+    Joining(Pattern.parse(text), tuple(Pattern.parse(one.pattern) for one in pair)).cuts()
+    machine = Machine(text=text)
+    old = machine.opened("source")
+    machine.install(pair, revision=2, text=text)
+    machine.opened("m1")
+    machine.host.handle("source", Frontier(old, 10, 12), 0.0)
+    assert machine.stored_upto == [12]
+    assert machine.take(Cancel, "source") == []
