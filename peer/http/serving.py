@@ -65,6 +65,8 @@ class Server:
         talk = _Talk(self, stream)
         try:
             async with stream:
+                if self.connections > 2 * self.limits.connections:
+                    return  # a flood: not even told why
                 if self.connections > self.limits.connections:
                     await talk.turn_away()
                 else:

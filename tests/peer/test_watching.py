@@ -200,7 +200,7 @@ async def test_the_command_runs_until_it_is_interrupted(tmp_path):
         with started("publish", "--watch", found.folder, "--home", found.home, "--json") as process:
             told = json.loads(await trio.to_thread.run_sync(process.stdout.readline))
             process.send_signal(signal.SIGINT)
-            assert await trio.to_thread.run_sync(process.wait, 30) == 130
+            assert await trio.to_thread.run_sync(process.wait, 120) == 130
         assert (told["document"], told["number"]) == ("a.xml", found.network.source.log.last)
 
 

@@ -48,13 +48,13 @@ async def test_the_ready_line_tells_the_port_and_the_token_lies_in_the_home_fold
             assert (told.status, told.json["is_new"]) == (201, True)
         finally:
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(home):
     with socket.create_server(("127.0.0.1", 0)) as other:
         process = run(home, "--http", str(other.getsockname()[1]))
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=240)
     lines = err.decode().splitlines()
     assert (process.returncode, lines[-1].startswith("distributary: "), "in use" in lines[-1]) == (2, True, True)
     assert "Traceback" not in err.decode()

@@ -193,6 +193,18 @@ async def test_connections_beyond_the_limit_are_turned_away():
             await stream.aclose()
 
 
+async def test_a_flood_of_connections_is_dropped():
+    async with serving() as server:
+        held = [await trio.open_tcp_stream("127.0.0.1", server.port) for _ in range(30)]
+        with trio.fail_after(PATIENCE_S):
+            ended = [await stream.receive_some(1) for stream in held[8:]]
+        assert ended.count(b"") >= 22 - 4  # the others were told that there are too many
+        for stream in held:
+            await stream.aclose()
+        await until(lambda: server.connections == 0)
+        assert (await ask(server.port, "/open")).status == 200
+
+
 async def test_a_client_that_does_not_read_costs_buffers_only_and_is_let_go():
     async with serving(write_s=0.3) as server:
         stream = await trio.open_tcp_stream("127.0.0.1", server.port)
