@@ -59,6 +59,16 @@ def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> It
     raise TryAgain("the daemon has gone while it was answering; its log says why")
 
 
+def answers(home: Path, socket_name: str = _SOCKET) -> bool:
+    """Say whether a daemon listens there: one that was killed leaves its socket behind."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(home / socket_name))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+    return True
+
+
 def ask_one(home: Path, do: str, /, **fields: Any) -> dict[str, Any]:
     """Ask something that has one answer."""
     return next(iter(list(ask(home, do, **fields))))

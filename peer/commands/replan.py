@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
-from peer.home import add_home, ask, home_of
+from peer.home import add_home, answers, ask, home_of
 from peer.output import emit
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     from peer.replanning.service import PLANNER_SOCKET
 
     home = home_of(arguments)
-    is_served = (home / PLANNER_SOCKET).exists() and not any(getattr(arguments, name) for name in _LOCAL)
-    told = _by_service(home, PLANNER_SOCKET) if is_served else _here(arguments, home)
+    is_local = any(getattr(arguments, name) for name in _LOCAL) or not answers(home, PLANNER_SOCKET)
+    told = _here(arguments, home) if is_local else _by_service(home, PLANNER_SOCKET)
     if arguments.json:
         emit(told)
     else:

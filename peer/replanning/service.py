@@ -8,7 +8,6 @@ one. One plan at a time; what fails is logged and tried again later and later, a
 from __future__ import annotations
 
 import logging
-import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +16,12 @@ import trio
 
 from overlay.identity import Credential, Role
 from peer.client import Client
-from peer.daemon.control import SOCKET, serve_control
+from peer.daemon.control import serve_control
 from peer.daemon.controls import peer_controls
 from peer.daemon.peer_daemon import PeerDaemon, PeerSettings
 from peer.daemon.questions import NoAnswer
 from peer.errors import CommandError
+from peer.home import answers
 from peer.replanning.due import back_off_s, due
 from peer.replanning.errors import NothingToPlan
 from peer.replanning.planning import PlanOptions, plan_once
@@ -102,15 +102,13 @@ class PlannerService:
     async def _needs_daemon(self) -> bool:
         """Say whether a daemon must be run here; ``CommandError`` if this machine may not plan."""
         member = Credential.load(self.home / "identity").member
+        if await trio.to_thread.run_sync(answers, self.home, PLANNER_SOCKET):
+            raise CommandError(f"a planner runs in {self.home} already")
         if Role.SOURCE in member.roles:
             return False
         if Role.PLANNER not in member.roles:
             raise CommandError(f"{member.site} may not plan: invite it with --role planner, or plan at the source")
-        try:
-            async with await trio.open_unix_socket(os.fspath(self.home / SOCKET)):
-                return False
-        except OSError:
-            return True
+        return not await trio.to_thread.run_sync(answers, self.home)
 
     async def _run_daemon(self, *, task_status: trio.TaskStatus[None]) -> None:
         async with (

@@ -59,6 +59,7 @@ def complete(parser, tmp_path_factory):
         (["peer", "run", "--port", ""], []),
         (["publish", "so"], ["some.toml"]),
         (["completion", "b"], ["bash"]),
+        (["completion", "--home", "bash", "fi"], ["fish"]),
         (["nonsense", "--x"], []),
     ],
 )

@@ -11,8 +11,9 @@ from xmlmatch.kernels import cache_folder, forget_stale, settle_cache
 
 
 @pytest.fixture
-def package(tmp_path):
+def package(tmp_path, monkeypatch):
     """A package with compiled code of its present sources."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     (tmp_path / "a.py").write_text("x = 1\n")
     (tmp_path / "b.py").write_text("y = 1\n")
     assert forget_stale(tmp_path)
@@ -55,7 +56,7 @@ def test_a_folder_that_cannot_be_written_is_left_alone(package):
 
 
 @pytest.fixture
-def elsewhere(tmp_path_factory, monkeypatch):
+def elsewhere(package, tmp_path_factory, monkeypatch):
     """A folder for compiled code, as NUMBA_CACHE_DIR would name it."""
     folder = tmp_path_factory.mktemp("kernels")
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 from contextlib import aclosing, asynccontextmanager
 
@@ -15,11 +16,12 @@ from peer.daemon.controls import peer_controls, source_controls
 from peer.daemon.planner_link import fetch_snapshot, hand_in
 from peer.daemon.questions import NoAnswer
 from peer.errors import CommandError
+from peer.home import answers
 from peer.replanning import planning
 from peer.replanning.due import due
 from peer.replanning.errors import NothingToPlan, PlanFailed
 from peer.replanning.planning import PlanOptions, plan_once
-from peer.replanning.service import PlannerService, PlannerSettings
+from peer.replanning.service import PLANNER_SOCKET, PlannerService, PlannerSettings
 from tests.peer.daemon.network import live_network
 from xmlmatch import Pattern
 
@@ -180,7 +182,7 @@ async def test_failures_are_logged_and_the_service_goes_on(tmp_path, batch, capl
     assert pauses[1] == 2 * pauses[0]
 
 
-async def test_a_stale_proposal_is_computed_again_a_few_times(tmp_path, batch):
+async def test_a_stale_proposal_is_computed_again_a_few_times(tmp_path, batch, monkeypatch):
     async with planned_network(tmp_path) as (network, _):
         client, stages, others = Client(tmp_path / "source"), [], 1
 
@@ -194,6 +196,7 @@ async def test_a_stale_proposal_is_computed_again_a_few_times(tmp_path, batch):
         done = await plan_once(ask, PlanOptions(), lambda stage, _: stages.append(stage))
         assert (done["epoch"], stages.count("stale"), stages.count("snapshot")) == (2, 1, 2)
         others = 10
+        monkeypatch.setattr(planning, "_TRIES", 1)
         with pytest.raises(PlanFailed, match="another plan"):
             await plan_once(ask, PlanOptions(), silent)
 
@@ -206,6 +209,23 @@ async def test_a_batch_that_takes_too_long_is_ended(tmp_path, batch):
     if (tmp_path / "pid").exists():  # it had come that far
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+async def test_one_planner_runs_in_a_home_and_one_that_was_killed_does_not_count(tmp_path):
+    async with live_network(tmp_path), trio.open_nursery() as nursery:
+        home = tmp_path / "source"
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(home / PLANNER_SOCKET))
+        assert (home / PLANNER_SOCKET).exists()
+        assert not answers(home, PLANNER_SOCKET)
+        async with PlannerService(home, PlannerSettings()).opened():
+            pass
+        await nursery.start(serve_control, home, {}, PLANNER_SOCKET)
+        with pytest.raises(BaseExceptionGroup) as caught:
+            async with PlannerService(home, PlannerSettings()).opened():
+                pass
+        assert caught.group_contains(CommandError, match="already")
+        nursery.cancel_scope.cancel()
 
 
 async def test_with_nothing_to_plan_nothing_is_planned(tmp_path, batch):
