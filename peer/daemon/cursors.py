@@ -33,6 +33,8 @@ def check_cursor(name: str) -> str:
     >>> check_cursor("billing.v2")
     'billing.v2'
     """
+    if name.startswith(RESERVED):
+        raise NoAnswer(f"cursor {name[:100]} is a webhook's; 'distributary webhook remove' ends it")
     if not _NAME.fullmatch(name):
         raise NoAnswer(
             f"cursor {name[:100]!r}: a name has up to 100 letters, digits, '.', '-' or '_', and begins with a "

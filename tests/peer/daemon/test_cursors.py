@@ -136,7 +136,8 @@ async def test_what_a_cursor_cannot_do_is_refused_and_the_daemon_goes_on(tmp_pat
             ({"subscription": found.name, "cursor": "c", "upto": 1 << 40}, "beyond the frontier"),
             ({"subscription": found.name, "cursor": "none", "upto": 1}, "no cursor none"),
             ({"subscription": "s-0", "cursor": "c", "upto": 1}, "no subscription s-0"),
-            ({"subscription": found.name, "cursor": "webhook:1", "upto": 1}, "a name has"),
+            ({"subscription": found.name, "cursor": "webhook:1", "upto": 1}, "webhook remove"),
+            ({"subscription": found.name, "cursor": "a b", "upto": 1}, "a name has"),
         ):
             with pytest.raises(CommandError, match=said):
                 await found.client.ask("move_cursor", **wrong)
