@@ -44,7 +44,7 @@ def _show(told: dict[str, Any]) -> None:
     sent, received = rates.get("bytes_sent", 0.0), rates.get("bytes_received", 0.0)
     print(f"sent {told['bytes_sent']:,} bytes ({sent:,.0f}/s)")
     print(f"received {told['bytes_received']:,} bytes ({received:,.0f}/s)")
-    if told["http_port"]:
+    if told.get("http_port"):
         print(f"HTTP on 127.0.0.1:{told['http_port']}; the token for it is in http-token, in its folder")
     if told["role"] == "source":
         _show_source(told)
