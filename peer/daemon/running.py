@@ -19,6 +19,7 @@ from overlay.identity import IdentityError
 from peer.daemon.control import SOCKET, serve_control
 from peer.daemon.notify import Notifier
 from peer.errors import CommandError
+from peer.giving_back import give_back_compiler
 from peer.http.access import token_in
 from peer.http.limits import HttpLimits
 from peer.storage.errors import StorageError
@@ -90,7 +91,9 @@ def start(
     log_to_stderr(level)
     token = "" if http is None else token_in(home)
     try:
-        trio.run(run_daemon, home, make(home), controls, ready, http, token, socket)
+        daemon = make(home)
+        give_back_compiler()
+        trio.run(run_daemon, home, daemon, controls, ready, http, token, socket)
     except (IdentityError, StorageError) as exc:
         raise CommandError(str(exc)) from None
     except BaseExceptionGroup as group:
