@@ -36,6 +36,7 @@ LIMIT = 30
 WARMING = 5
 AT_ONCE = 4
 STARTS = 3
+CALM_CORES = 0.02
 
 
 def main():
@@ -110,7 +111,7 @@ class Bench:
         self.settle()
         if self.arguments.replan:
             found["replan"] = self.replan()
-        found["idle_cores"] = self.idle_cores()
+        found["calm_s"], found["idle_cores"] = self.calm()
         say(f"publishing at {self.arguments.rate} documents/s")
         before = self.failovers()
         found["network"] = self.both(self.bodies)
@@ -265,11 +266,17 @@ class Bench:
         found = [memory_mb(pid) for name, pid in self.pids().items() if name != SOURCE]
         return [round(float(value)) for value in np.median(found, axis=0)]
 
-    def idle_cores(self):
-        """Return how much of a core all daemons take while nothing is published."""
-        before, seconds = self.cpu(), 3
-        time.sleep(seconds)
-        return round(sum(now - before[name] for name, now in self.cpu().items()) / seconds, 3)
+    def calm(self):
+        """Wait until what the plan has brought is done, configurations on the DHT above all: documents do not cost
+        that. Return how long it took, and how much of a core all daemons take now."""
+        begun, seconds = time.monotonic(), 3
+        while True:
+            before = self.cpu()
+            time.sleep(seconds)
+            idle = sum(now - before[name] for name, now in self.cpu().items()) / seconds
+            waited = time.monotonic() - begun
+            if idle <= CALM_CORES * len(self.peers) or waited > self.arguments.patience:
+                return round(waited, 1), round(idle, 3)
 
     def standing(self):
         return [one for name in self.peers for one in self.network.many(name, "subscriptions")]

@@ -150,8 +150,12 @@ class _Host:
 
     def __init__(self, folder, patterns):
         self.store = ResultStore.open(folder / "results.sqlite")
-        self.patterns, self.links = patterns, [whole_link(pattern) for pattern in patterns]
-        self.matcher = Matcher(patterns)
+        self.patterns = patterns
+        self.distinct = list(dict.fromkeys(patterns))
+        place = {pattern: i for i, pattern in enumerate(self.distinct)}
+        self.keys = [place[pattern] for pattern in patterns]
+        self.links = [whole_link(pattern) for pattern in self.distinct]
+        self.matcher = Matcher(self.distinct)
         self.number = 0
         self.store.commit(
             [Begin(f"s{i}", p.text, write_columns(p), 0, 1) for i, p in enumerate(patterns)]
@@ -167,10 +171,11 @@ class _Host:
         document = Document.parse(body)
         matches = self.matcher.match(document)
         marks.append(time.process_time())
-        found = {
+        made = {
             key: from_document(self.links[key], matches, place, document)
             for place, key in enumerate(matches.keys.tolist())
-        }
+        }  # equal subscriptions of a host are matched and encoded once, as a peer does it
+        found = {i: made[key] for i, key in enumerate(self.keys) if key in made}
         marks.append(time.process_time())
         upto = Frontier(1, self.number)
         self.store.commit(

@@ -3,11 +3,14 @@
 Numba brings all of LLVM along, about 70 MB of code and tables. A daemon needs them to load its compiled kernels,
 and then hardly ever again. The pages are a file's, unchanged: the system can have them back, and reads them again
 from the file should something be compiled after all.
+
+Nor need Python look for garbage among what the start has made: modules and types, which stay.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +22,16 @@ _SMAPS: Final = Path("/proc/self/smaps")
 _COMPILER: Final = "libllvmlite"
 _RANGE: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+ +(.*)")
 _DONTNEED: Final = 4
+_COLLECT_AFTER: Final = (20_000, 20, 20)
+"""How many new objects make Python look for cycles. Frames and results have none, so seldom is enough."""
+
+
+def settle() -> None:
+    """Do both: give the compiler's pages back, and let Python leave what the start has made alone."""
+    give_back_compiler()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
 
 
 def give_back_compiler() -> int:

@@ -19,7 +19,7 @@ from overlay.identity import IdentityError
 from peer.daemon.control import SOCKET, serve_control
 from peer.daemon.notify import Notifier
 from peer.errors import CommandError
-from peer.giving_back import give_back_compiler
+from peer.giving_back import settle
 from peer.http.access import token_in
 from peer.http.limits import HttpLimits
 from peer.storage.errors import StorageError
@@ -92,7 +92,7 @@ def start(
     token = "" if http is None else token_in(home)
     try:
         daemon = make(home)
-        give_back_compiler()
+        settle()
         trio.run(run_daemon, home, daemon, controls, ready, http, token, socket)
     except (IdentityError, StorageError) as exc:
         raise CommandError(str(exc)) from None
