@@ -37,6 +37,8 @@ _DRAINING_S: Final = 60.0
 _MOST_UNSTORED: Final = 16 << 20
 """How much a subscription keeps in memory for those it feeds while nothing of it is stored: when it was withdrawn,
 or the disk is full."""
+_MOST_EARLY: Final = 10_000
+"""How many feeds of a generation that is not known here yet wait to be opened."""
 
 
 class Port(Protocol):
@@ -94,6 +96,7 @@ class Host:
         self._own: deque[FromReceiver | FromSender] = deque()
         self._awake: dict[str, None] = {}
         self._served: dict[tuple[str, int], str] = {}
+        self._early: dict[tuple[str, int], Open] = {}
         self.is_full = False
         """Nothing can be stored for now: what comes is fed on, and kept in memory within a limit."""
 
@@ -112,6 +115,10 @@ class Host:
             known.configuration = configuration
             known.outlet.most = configuration.feeds
             known.feeding.reconfigure(configuration, permit, now)
+            for (site, feed), asked in list(self._early.items()):
+                if asked.upstream == configuration.subscription:
+                    del self._early[site, feed]
+                    self._open(site, asked)
             self._wake(configuration.subscription)
             self._run(now)
             return True
@@ -154,6 +161,7 @@ class Host:
             hosted.outlet.site_lost(site)
             hosted.feeding.site_lost(site, now)
         self._served = {key: name for key, name in self._served.items() if key[0] != site}
+        self._early = {key: asked for key, asked in self._early.items() if key[0] != site}
         self._finish_draining(now)
         self._wake_all()
         self._run(now)
@@ -240,13 +248,16 @@ class Host:
             for hosted in [self.subscriptions[name] for name in awake if name in self.subscriptions]:
                 while self._advance(hosted, now):
                     pass
-                if hosted.feeding.is_live:
-                    for site, frame in hosted.outlet.at_level(hosted.feeding.level):
-                        self.send(site, frame)
+                self._tell_level(hosted)
                 for site, frame in hosted.outlet.pump():
                     self.send(site, frame)
             if not self._own and not self._awake:
                 return
+
+    def _tell_level(self, hosted: Hosted) -> None:
+        if hosted.feeding.is_live:
+            for site, frame in hosted.outlet.at_level(hosted.feeding.level):
+                self.send(site, frame)
 
     def _wake(self, name: str) -> None:
         self._awake[name] = None
@@ -264,6 +275,7 @@ class Host:
                 self._wake(name)
             if isinstance(frame, Cancel):
                 self._served.pop((site, frame.feed), None)
+                self._early.pop((site, frame.feed), None)
         elif frame.feed in self._feeds:
             owner, attempt, place = self._feeds[frame.feed]
             if attempt.sites[place] == site:
@@ -281,10 +293,13 @@ class Host:
             self.send(site, Ended(asked.feed, "forbidden", reason))
         elif self.is_full and hosted.outlet.history.recent_bytes > _MOST_UNSTORED:
             self.send(site, Ended(asked.feed, "busy", "its disk is full"))
+        elif hosted.configuration.generation < asked.generation and len(self._early) < _MOST_EARLY:
+            # The source was restored, and will tell us too: what we have of the old log may be nowhere else.
+            self._early[site, asked.feed] = asked
         elif hosted.configuration.generation != asked.generation:
             self.send(site, Ended(asked.feed, "lost", "another generation of the log"))
         else:
-            hosted.outlet.level = hosted.feeding.level
+            self._tell_level(hosted)
             self._wake(hosted.name)
             for frame in hosted.outlet.open(site, asked):
                 self.send(site, frame)

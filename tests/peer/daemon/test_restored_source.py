@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from overlay.identity import BadCredential, InvitationRefused
+from peer.daemon import alone
 from peer.daemon.enrolling import join
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_backup import MOST_PER_S, restore_home
@@ -25,7 +26,7 @@ class Story:
     """A network that publishes, is backed up and restored; remembers what was published under which number."""
 
     def __init__(self, network):
-        self.network, self.published, self._count = network, {}, 0
+        self.network, self.published, self._count, self.is_stopped = network, {}, 0, False
 
     async def publish(self, count):
         for _ in range(count):
@@ -42,7 +43,8 @@ class Story:
 
     async def restore(self, home="restored", **options):
         """Put the source of the backup in place of the one that runs; return what the restore says."""
-        await self.network.stop("source")
+        if not self.is_stopped:
+            await self.network.stop("source")
         told = restore_home(self.network.folder / "backup", self.network.folder / home, **options)
         self.network.source_home = home
         await self.network.start_source()
@@ -151,6 +153,25 @@ async def test_whom_the_lost_source_revoked_stays_out(tmp_path):
         with trio.move_on_after(1):
             await two.connected.wait()
         assert not two.connected.is_set()
+
+
+async def test_a_source_that_is_restored_elsewhere_is_found_in_the_dht(tmp_path, monkeypatch):
+    monkeypatch.setattr(alone, "_FIRST_S", 0.2)
+    monkeypatch.setattr(alone, "_AGAIN_S", 0.5)
+    async with live_network(tmp_path) as network:
+        story = Story(network)
+        one, two = await network.start_peer("p1"), await network.start_peer("p2")
+        await connected(one, two)
+        for peer in (one, two):
+            await peer.directory.joined.wait()
+        name = await story.subscribe(one, "//a{cont}")
+        await story.backup()
+        await network.stop("source")
+        network._source_ports, story.is_stopped = (0, 0), True
+        await story.restore()
+        new = await story.publish(1)
+        await story.is_exact(one, name, "//a{cont}", new)
+        assert one.credential.settings.source == network.source.credential.settings.source
 
 
 async def test_peers_refuse_an_older_generation(tmp_path):

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from msgspec import structs
 
 from overlay.feeds.items import Kind
 from overlay.feeds.receiving import Receiving
@@ -166,6 +167,32 @@ def test_a_machine_that_falls_silent_costs_its_direct_downstreams_a_timeout_and_
     assert moved == {1: 1, 2: 0}
 
 
+def test_a_feeder_that_has_not_heard_of_a_new_generation_is_waited_for():
+    network, rng = chain(), random.Random(1)
+    for _ in range(5):
+        network.source.publish(small_document(rng))
+    network.run(5)
+    network.source.log.generation = 2
+    newer = {
+        m: structs.replace(network.machines[m].installed[f"s{i}"], generation=2)
+        for i, m in enumerate(MACHINES[:3])
+    }
+    network.crash("m1")
+    network.run(3)
+    network.machines["m1"].installed["s1"] = newer["m1"]
+    network.restart("m1")
+    network.run(0.5)
+    feeding = network.machines["m1"].host.subscriptions["s1"].feeding
+    assert (feeding.is_live, feeding.current.inputs[0].subscription) == (False, "s0")
+    network.machines["m0"].install(newer["m0"])
+    network.run(0.5)
+    assert (feeding.is_live, feeding.current.inputs[0].subscription, feeding.failovers) == (True, "s0", 0)
+    network.machines["m2"].install(newer["m2"])
+    network.source.publish(b"<r><a>after</a></r>")
+    network.run(10)
+    assert [network.results(MACHINES[i], f"s{i}")[1] for i in range(3)] == [6] * 3
+
+
 def levels(network):
     return [network.machines[m].host.subscriptions[f"s{i}"].feeding.level for i, m in enumerate(MACHINES[:3])]
 
@@ -174,7 +201,7 @@ def test_a_level_that_changes_is_told_all_the_way_down():
     network = chain()
     network.run(5)
     assert levels(network) == [1, 2, 3]
-    network.machines["m0"].crash()
+    network.crash("m0")
     network.run(10)
     on = network.machines["m2"].host.subscriptions["s2"].feeding
     assert (on.level, on.failovers) == (2, 0)
