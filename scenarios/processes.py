@@ -108,6 +108,10 @@ class ProcessNetwork:
         process.send_signal(signal.SIGKILL)
         _ended(process)
 
+    def signal(self, name: str, sig: int) -> None:
+        """Send a daemon a signal; it stays in the network."""
+        self._processes[name].send_signal(sig)
+
     def stop(self, name: str) -> None:
         """Ask a daemon to end, and wait for it."""
         process = self._processes.pop(name)

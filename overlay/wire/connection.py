@@ -135,6 +135,9 @@ class Connection:
         if now - self._heard >= self.patience.dead_s:
             self.stage = Stage.CLOSED
             raise BrokenConnection(f"nothing was heard for {now - self._heard:.1f} s")
+        if self.outbox.is_too_full:
+            self.stage = Stage.CLOSED
+            raise BrokenConnection("it does not read what it is told")
         if now - self._said >= self.patience.alive_s and not self.outbox:
             self.outbox.put(Alive(self.revocation))
 

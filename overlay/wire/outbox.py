@@ -1,20 +1,24 @@
 """What waits to be sent on one connection, and in which order it leaves.
 
 Control frames go first, in order. Then feeds take turns, one frame each, so that a large batch of one does not
-hold up the others. Frames of one feed never overtake each other. What waits is bounded by the credits that the
-receivers granted, not here; questions and answers are bounded by who asks.
+hold up the others. Frames of one feed never overtake each other. What waits of feeds is bounded by the credits
+that the receivers granted; frames that cost no credit, because they say that there is nothing, are made one.
+Whoever does not read what it is told (``is_too_full``) is to be cut off.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from overlay.wire.frames import FRAGMENT, Batch, encode_body, with_head
+from overlay.wire.frames import FRAGMENT, MAX_FRAME, Batch, Frontier, encode_body, with_head
 
 if TYPE_CHECKING:
     from overlay.wire.frames import Frame, FromSender
+
+MOST_CONTROL: Final = 4 * MAX_FRAME
+"""How many bytes of control frames may wait on a connection."""
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class Outbox:
     """
 
     _control: deque[bytes] = field(default_factory=deque)
+    _control_bytes: int = 0
     _feeds: dict[int, deque[FromSender]] = field(default_factory=dict)
     _next: int = 0
 
@@ -43,7 +48,14 @@ class Outbox:
 
     def put(self, frame: Frame) -> None:
         """Let a control frame wait; it goes before all that feeds send. ``FrameTooLarge`` if it cannot be sent."""
-        self._control.append(encode_body(frame))
+        body = encode_body(frame)
+        self._control_bytes += len(body)
+        self._control.append(body)
+
+    @property
+    def is_too_full(self) -> bool:
+        """Whether more control frames wait than anybody who reads would leave waiting."""
+        return self._control_bytes > MOST_CONTROL
 
     def put_feed(self, frame: FromSender) -> None:
         """Let a frame of a feed wait; a large batch is cut into fragments."""
@@ -54,6 +66,8 @@ class Outbox:
                 part = bytes(data[at : at + FRAGMENT])
                 more = at + FRAGMENT < len(data)
                 waiting.append(Batch(frame.feed, frame.after, frame.number, frame.name, part, more))
+        elif isinstance(frame, Frontier) and waiting and _goes_on(waiting[-1], frame):
+            waiting[-1] = Frontier(frame.feed, waiting[-1].after, frame.upto)  # type: ignore[union-attr]  # one too
         else:
             waiting.append(frame)
 
@@ -69,10 +83,17 @@ class Outbox:
 
     def _pop(self) -> bytes:
         if self._control:
-            return self._control.popleft()
+            body = self._control.popleft()
+            self._control_bytes -= len(body)
+            return body
         feed, waiting = next(iter(self._feeds.items()))
         del self._feeds[feed]
         frame = waiting.popleft()
         if waiting:
             self._feeds[feed] = waiting  # to the end of the queue
         return encode_body(frame)
+
+
+def _goes_on(last: FromSender, frame: Frontier) -> bool:
+    """Say whether a frontier only takes the last one further."""
+    return isinstance(last, Frontier) and last.upto == frame.after

@@ -93,7 +93,7 @@ def test_control_goes_first_and_feeds_take_turns():
     box = Outbox()
     for feed in (1, 2):
         for n in range(2):
-            box.put_feed(Frontier(feed, n, n + 1))
+            box.put_feed(Batch(feed, n, n + 1, "d", b"x", more=False))
     box.put(Alive(0))
     order, data = [], box.take(1 << 20)
     while data:
@@ -148,3 +148,24 @@ def test_a_damaged_frame_is_a_frame_or_malformed(body, place, value):
     good[place % len(good)] = value
     with contextlib.suppress(MalformedFrame):
         assert decode_untrusted(bytes(good)).__struct_fields__
+
+
+def test_frames_that_say_that_there_is_nothing_do_not_pile_up():
+    box = Outbox()
+    for n in range(1000):
+        box.put_feed(Frontier(1, n, n + 1))
+        box.put_feed(Frontier(2, 5 * n, 5 * n + 1))  # a jump: what is between was said otherwise
+    box.put_feed(Batch(1, 1000, 1001, "d", b"x", more=False))
+    box.put_feed(Frontier(1, 1001, 1002))
+    assert box.waiting == 1000 + 3
+    data = box.take(1 << 20)
+    assert decode_untrusted(data[8 : 4 + int.from_bytes(data[:4])]) == Frontier(1, 0, 1000)
+
+
+def test_who_does_not_read_what_it_is_told_is_cut_off():
+    one, _ = greeted()
+    for _ in range(5):
+        one.outbox.put(Answer(1, ok=True, body=bytes(15 << 20)))
+    with pytest.raises(BrokenConnection, match="does not read"):
+        one.tick(0.5)
+    assert one.stage is Stage.CLOSED

@@ -30,11 +30,11 @@ class LiveNetwork:
         await self._nursery.start(self._run, "source", self.source)
         self._source_ports = self.source.port, self.source.enrolment_port
 
-    async def start_peer(self, name, roles=("subscriber",), port=0):
+    async def start_peer(self, name, roles=("subscriber",), port=0, **settings):
         home = self.folder / name
         if not (home / "identity").exists():
             await self.join(name, roles)
-        self.peers[name] = PeerDaemon(home, PeerSettings(port=port))
+        self.peers[name] = PeerDaemon(home, PeerSettings(port=port, **settings))
         await self._nursery.start(self._run, name, self.peers[name])
         return self.peers[name]
 
