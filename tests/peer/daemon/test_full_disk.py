@@ -6,8 +6,8 @@ import pytest
 import trio
 
 from peer.daemon.questions import NoAnswer
-from peer.storage.errors import DiskFull
-from peer.storage.result_values import Frontier, Results
+from peer.storage.errors import DiskFull, RemoteStaleGeneration
+from peer.storage.result_values import Results
 from tests.peer.daemon.network import live_network, rows
 from tests.peer.daemon.test_live_network import wanted
 from xmlmatch import Pattern
@@ -90,7 +90,17 @@ async def test_results_that_the_store_refuses_are_fetched_again_and_others_are_s
         names = [(await one.subscribe(Pattern.parse("//b{val}")))["subscription"] for _ in range(2)]
         published = {}
         await rows(one, names[0], await publish(network, published, 2))
-        one._committer.put(Results(names[0], [], Frontier(0, 10**6)))
+        write, refused = one._committer.write, []
+
+        def once(changes):
+            """Refuse the results of one document: whatever comes with them, and then alone."""
+            if not refused and any(isinstance(c, Results) and c.subscription == names[0] for c in changes):
+                refused.extend(changes if len(changes) == 1 else [])
+                raise RemoteStaleGeneration(names[0], 1, 0)
+            return write(changes)
+
+        one._committer.write = once
         last = await publish(network, published, 6)
         for name in names:
             assert await rows(one, name, last) == wanted("//b{val}", published)
+        assert len(refused) == 1
