@@ -75,9 +75,11 @@ def asking(downstream="d", feed=7, after=10, generation=1):
 
 def test_a_feed_of_another_generation_of_the_log_is_not_opened():
     machine = Machine()
-    machine.host.handle("m9", asking(generation=2), 0.0)
+    machine.host.handle("m9", asking(feed=6, generation=0), 0.0)
     assert [frame.why for frame in machine.take(Ended, "m9")] == ["lost"]
-    machine.host.handle("m9", asking(generation=1), 0.0)
+    machine.host.handle("m9", asking(feed=8, generation=2), 0.0)
+    assert machine.take(Opened, "m9") == []  # it waits until that generation is known here
+    machine.host.handle("m9", asking(feed=7, generation=1), 0.0)
     assert len(machine.take(Opened, "m9")) == 1
 
 
