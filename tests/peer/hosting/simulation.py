@@ -231,6 +231,10 @@ class Network:
             action(*arguments)
         self.now = end
 
+    def rest(self, is_done, seconds):
+        """Let time pass until everything has come to rest."""
+        self.run(seconds)
+
     def _beat(self):
         for machine in self.machines.values():
             if machine.host is not None:

@@ -6,6 +6,7 @@ from peer.hosting.configuration import Configuration, Input
 from peer.hosting.results import decode_whole
 from rewriting import EmbeddingGraph, rewritings
 from scenarios.small_documents import PATTERNS
+from tests.peer.hosting.simulation import Faults
 from xmlmatch import Document, Pattern, match
 
 
@@ -59,3 +60,21 @@ class Workload:
             if mine != rows:
                 return f"{self.names[i]} {self.patterns[i]} has {mine} for {number}, not {rows}"
         return ""
+
+
+def wrongs(network, work):
+    """List what is wrong with what arrived."""
+    return [reason for i in range(len(work.names)) if (reason := work.wrong(network, i))]
+
+
+def settle(network, work, seconds=60):
+    """Let everything come to rest on a network without faults."""
+    network.faults = Faults()
+    for name in network.machines:
+        if network.machines[name].host is None:
+            network.restart(name)
+    network.rest(lambda: not wrongs(network, work), seconds)
+
+
+def check(network, work):
+    assert wrongs(network, work) == []
