@@ -307,7 +307,7 @@ class Host:
                 self._served[site, asked.feed] = hosted.name
 
     def _advance(self, hosted: Hosted, now: float) -> bool:
-        """Compute what the inputs of a subscription have made possible."""
+        """Compute what the inputs of a subscription have made possible; say whether there may be more at once."""
         before = hosted.feeding.frontier
         ready = hosted.feeding.ready()
         if ready is None:
@@ -327,7 +327,7 @@ class Host:
             self._port.store(hosted.name, items, ready.upto)
             if self.is_full:
                 self._feed_on(hosted, ready.upto)
-        return True
+        return hosted.feeding.trial is not None
 
     def _feed_on(self, hosted: Hosted, upto: int) -> None:
         """Take more although nothing can be stored, up to a limit; then whoever is fed must look elsewhere."""

@@ -138,3 +138,13 @@ def test_inputs_are_joined_by_document(seed):
                 got[n] = trouble.kind.value
         assert ready.upto == min(covered)
     assert got == joined(histories, upto)
+
+
+@pytest.mark.parametrize("kind", [Kind.RESULTS, Kind.ERROR])
+def test_what_is_known_elsewhere_is_used_up_and_left_out(kind):
+    intake = Intake(inputs=1, frontier=3)
+    for number in (5, 6):
+        intake.take(0, Item(number, kind, b"abc"), covered=6)
+    ready = intake.ready(frontier=5)
+    told = [number for number, *_ in ready.documents] + [item.number for item in ready.troubles]
+    assert (told, ready.upto, ready.used) == ([6], 6, [6])
