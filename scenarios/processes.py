@@ -16,12 +16,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.home import ask, ask_one
+from scenarios.hosts.places import Loopback
 from scenarios.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from scenarios.hosts.places import Places
     from scenarios.warm_starts import Process
 
 SOURCE: Final = "source"
@@ -35,11 +37,12 @@ class DaemonFailed(Exception):
 class ProcessNetwork:
     """Daemons by name; ``running`` ends them all. With ``warm`` they start at once."""
 
-    def __init__(self, folder: Path, warm: WarmStarts | None = None) -> None:
+    def __init__(self, folder: Path, warm: WarmStarts | None = None, places: Places | None = None) -> None:
         self.folder = folder
-        self._warm = warm
+        self._warm, self._places = warm, places or Loopback()
         self._processes: dict[str, Process] = {}
         self._ports = ("0", "0")
+        self._options: dict[str, tuple[str, ...]] = {}
 
     def home(self, name: str) -> Path:
         """Return a daemon's folder."""
@@ -56,20 +59,21 @@ class ProcessNetwork:
 
     def begin_source(self, *options: str) -> None:
         """Start the source's process without waiting for it; it listens where it did before."""
+        self._options[SOURCE] = options or self._options.get(SOURCE, ())
         ports = "--port", self._ports[0], "--enrolment-port", self._ports[1]
-        self._processes[SOURCE] = self._spawn(SOURCE, "source", "run", *ports, *options)
+        self._processes[SOURCE] = self._spawn(SOURCE, "source", "run", *ports, *self._options[SOURCE])
 
     def join(self, name: str, *roles: str) -> None:
-        """Invite a machine and let it join."""
+        """Invite a machine and let it join, from where it is."""
         from peer.daemon.enrolling import join
 
-        join(
-            self.home(name), self.one(SOURCE, "invite", site=name, roles=roles or ["subscriber"], hours=1)["token"]
-        )
+        token = self.one(SOURCE, "invite", site=name, roles=roles or ["subscriber"], hours=1)["token"]
+        self._places.call(name, lambda: join(self.home(name), token))
 
-    def begin_peer(self, name: str) -> None:
+    def begin_peer(self, name: str, *options: str) -> None:
         """Start a peer's process without waiting for it."""
-        self._processes[name] = self._spawn(name, "peer", "run")
+        self._options[name] = options or self._options.get(name, ())
+        self._processes[name] = self._spawn(name, "peer", "run", *self._options[name])
 
     @property
     def running(self) -> list[str]:
@@ -136,12 +140,13 @@ class ProcessNetwork:
         return int(told["number"])
 
     def _spawn(self, name: str, *command: str) -> Process:
-        words, log_path = [*command, "--home", str(self.home(name)), "--json"], self.folder / f"{name}.log"
+        where = "--host", self._places.address(name), "--home", str(self.home(name))
+        words, log_path = [*command, *where, "--json"], self.folder / f"{name}.log"
         if self._warm is not None:
-            return self._warm.spawn(words, log_path)
+            return self._warm.spawn(words, log_path, self._places.namespace(name))
         with open(log_path, "ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "peer", *words],
+            return self._places.spawn(
+                name, [sys.executable, "-m", "peer", *words],
                 stdout=subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
 
@@ -153,11 +158,13 @@ def _ended(process: Process) -> None:
 
 
 @contextmanager
-def running(folder: Path, *, is_warm: bool = False) -> Iterator[ProcessNetwork]:
+def running(
+    folder: Path, *, is_warm: bool = False, places: Places | None = None
+) -> Iterator[ProcessNetwork]:
     """Run a network in a folder; whatever happens, all its daemons are ended. ``is_warm``: they start at once, by
-    forking one process that has loaded everything."""
+    forking one process that has loaded everything. ``places``: where they are, if not all on loopback."""
     with WarmStarts() if is_warm else nullcontext() as warm:
-        network = ProcessNetwork(folder, warm)
+        network = ProcessNetwork(folder, warm, places)
         try:
             yield network
         finally:

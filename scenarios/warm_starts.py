@@ -21,12 +21,16 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
+from scenarios.hosts.tunnels import enter_namespace
+
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
 _MOST_BYTES: Final = 1 << 16
 _STOP_S: Final = 10.0
+_HANDLES: Final = 3
+"""Standard output, standard error, and what tells that it lives; then a namespace, or nothing."""
 _LOADED: Final = (
     "peer.cli", "peer.commands.peer", "peer.commands.source", "peer.daemon.controls", "peer.daemon.running",
     "peer.daemon.peer_daemon", "peer.daemon.source_daemon",
@@ -89,12 +93,14 @@ class WarmStarts:
                 pass_fds=[theirs.fileno()],
             )
 
-    def spawn(self, command: list[str], log: Path) -> Process:
-        """Run a command of ``distributary``; it writes its log to the end of a file."""
+    def spawn(self, command: list[str], log: Path, namespace: int | None = None) -> Process:
+        """Run a command of ``distributary``, in a network namespace (an open file) if one is given; it writes its
+        log to the end of a file."""
         (output, to_output), (life, to_life) = os.pipe(), os.pipe()
         with self._turn, open(log, "ab") as errors:
             try:
                 handles = [to_output, errors.fileno(), to_life]
+                handles += [] if namespace is None else [namespace]
                 socket.send_fds(self._ours, [json.dumps(command).encode()], handles)
             finally:
                 os.close(to_output)
@@ -121,7 +127,7 @@ def _serve(channel: socket.socket) -> None:
     the number of a process that has ended stays its own."""
     started: list[int] = []
     while True:
-        request, handles, _, _ = socket.recv_fds(channel, _MOST_BYTES, 3)
+        request, handles, _, _ = socket.recv_fds(channel, _MOST_BYTES, _HANDLES + 1)
         if not request:
             break
         pid = os.fork()
@@ -146,9 +152,11 @@ def _become(command: list[str], *handles: int) -> None:
     status = 1
     try:
         faulthandler.enable()
-        for place, handle in enumerate(handles, start=1):
+        for namespace in handles[_HANDLES:]:
+            enter_namespace(namespace)
+        for place, handle in enumerate(handles[:_HANDLES], start=1):
             os.dup2(handle, place)
-        os.closerange(len(handles) + 1, 64)
+        os.closerange(_HANDLES + 1, 64)
         status = main(command)
     except BaseException:  # nobody else would tell
         traceback.print_exc()

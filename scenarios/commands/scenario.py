@@ -1,0 +1,186 @@
+"""``distributary scenario``: whole networks with faults, run and judged."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from peer.errors import CommandError
+from peer.output import emit
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scenarios.scenario_file import Scenario
+
+SUMMARY: Final = "Run whole networks with faults, and judge what everybody got."
+_EPILOG: Final = """\
+A scenario says how many hosts there are, what lies between them, what is subscribed and published, and what goes
+wrong when. Each host gets a network of its own on this machine (namespaces: needs root), or all share loopback.
+Afterwards everything that was delivered is compared with direct matching. Exit status: 0 if all is as expected, 1
+if anything is violated.
+
+examples:
+  distributary scenario list
+  distributary scenario run quickstart
+  distributary scenario run flaky-wan --hosts namespaces --out reports/flaky
+  distributary scenario run my.toml --hosts loopback --json
+  distributary scenario check my.toml
+"""
+_HOSTS: Final = ("auto", "namespaces", "loopback")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the sub-commands."""
+    parser.epilog = _EPILOG
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    listing = commands.add_parser("list", help="list the scenarios that come with distributary")
+    listing.set_defaults(run=_list)
+    run = commands.add_parser("run", help="run a scenario: a shipped one by name, or a file")
+    run.set_defaults(run=_run)
+    check = commands.add_parser("check", help="check a scenario's file without running it")
+    check.set_defaults(run=_check)
+    for one in (run, check):
+        one.add_argument("scenario", help="a name from 'scenario list', or a TOML file")
+    run.add_argument(
+        "--hosts", default="auto", choices=_HOSTS,
+        help="where hosts are: namespaces (root), loopback, or auto: the first that this user may (auto)",
+    )  # fmt: skip
+    run.add_argument("--out", metavar="DIR", help="keep the report, and the daemons' logs, in a folder")
+    run.add_argument("--seed", type=int, help="another seed than the file's")
+    run.add_argument("--limit", type=int, metavar="B", help="another limit of each subscription's feeds")
+    for one in (listing, run, check):
+        one.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from scenarios.scenario_file import parse_scenario
+
+    for name, text in sorted(_shipped().items()):
+        about = parse_scenario(text, name).about
+        if arguments.json:
+            emit({"scenario": name, "about": about})
+        else:
+            print(f"{name:22} {about}")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    scenario = _read(arguments.scenario)
+    told = {"scenario": scenario.title, "hosts": scenario.hosts.count, "faults": len(scenario.faults)}
+    if arguments.json:
+        emit(told)
+    else:
+        print(f"{scenario.title}: {told['hosts']} hosts, {told['faults']} faults; nothing is wrong with it")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from scenarios.running.stage import CannotRun, play
+
+    scenario = _changed(_read(arguments.scenario), arguments)
+    begun = time.monotonic()
+
+    def told(what: str) -> None:
+        print(f"{time.monotonic() - begun:7.1f} s  {what}", file=sys.stderr, flush=True)
+
+    with _folder(arguments.out) as folder, _ended_by_signals():
+        try:
+            found = play(scenario, arguments.hosts, folder, told)
+        except CannotRun as exc:
+            raise CommandError(str(exc)) from None
+        if arguments.out:
+            from scenarios.running.page import write_pages
+
+            write_pages(found, folder)
+            told(f"the report is {folder / 'report.html'}")
+    if arguments.json:
+        emit(found)
+    else:
+        print(summary(found))
+    return 1 if found["violations"] else 0
+
+
+def summary(found: dict[str, Any]) -> str:
+    """Say in a few lines what came of a run."""
+    delivery, latency = found["delivery_s"], found["view_latency_s"]
+    levels = ", ".join(f"{count:,} at level {level}" for level, count in found["levels"].items())
+    lines = [
+        f"{found['delivered']:,} of {found['expected']:,} results delivered, {found['wrong']:,} wrong, "
+        f"{found['gaps']:,} gaps; {found['failovers']:,} failovers.",
+        f"The source fed {found['source_feeds']:,} of {found['subscriptions']:,} subscriptions; {levels}.",
+    ]
+    if delivery["count"]:
+        lines.append(
+            f"A document was everywhere after {delivery['avg']:.2f} s ({delivery['min']:.2f} to "
+            f"{delivery['max']:.2f}), in a view after {latency['avg']:.2f} s on average."
+        )
+    return "\n".join([*lines, *(f"VIOLATED: {one}" for one in found["violations"])])
+
+
+def _read(name: str) -> Scenario:
+    """Read a shipped scenario by its name, or a file."""
+    from scenarios.scenario_file import BadScenario, parse_scenario, read_scenario
+
+    shipped = _shipped()
+    try:
+        if name in shipped:
+            return parse_scenario(shipped[name], name)
+        if not Path(name).exists():
+            raise CommandError(f"{name} is neither a file nor one of {', '.join(sorted(shipped))}")
+        return read_scenario(Path(name))
+    except BadScenario as exc:
+        raise CommandError(str(exc)) from None
+
+
+def _shipped() -> dict[str, str]:
+    found = files("scenarios") / "shipped"
+    return {
+        one.name.removesuffix(".toml"): one.read_text("utf-8")
+        for one in found.iterdir()
+        if one.name.endswith(".toml")
+    }
+
+
+def _changed(scenario: Scenario, arguments: argparse.Namespace) -> Scenario:
+    """Return the scenario with what the command line says instead."""
+    from msgspec.structs import replace
+
+    if arguments.seed is not None:
+        scenario = replace(scenario, seed=arguments.seed)
+    if arguments.limit is not None:
+        scenario = replace(scenario, subscriptions=replace(scenario.subscriptions, limit=arguments.limit))
+    return scenario
+
+
+@contextmanager
+def _folder(out: str | None) -> Iterator[Path]:
+    """Use a folder that is kept, or one that is not."""
+    if out is not None:
+        if Path(out).exists() and any(Path(out).iterdir()):
+            raise CommandError(f"{out} is not empty; a run wants a folder of its own")
+        yield Path(out)
+        return
+    with tempfile.TemporaryDirectory(prefix="distributary-scenario-") as scratch:
+        yield Path(scratch)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: everything is torn down."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,109 @@
+"""The figures of a run: what was delivered, how fast, at which level, by whom; and what did not hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from scenarios.scenario_file import SOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scenarios.running.run import Story
+    from scenarios.running.truth import Truth, Verdict
+    from scenarios.scenario_file import Expected, Scenario
+
+_QUANTILES: Final = (0.5, 0.9, 0.99)
+
+
+def figures_of(
+    scenario: Scenario, hosts: str, story: Story, verdict: Verdict, truth: Truth, cpu_s: float | None = None
+) -> dict[str, Any]:
+    """Return all that a report shows, as plain values."""
+    levels = {name: one["level"] for name, one in story.standing.items()}
+    due = {one.number: one.due for one in story.documents}
+    slowest: dict[int, float] = {}
+    for times in verdict.times.values():
+        for number, seconds in times.items():
+            slowest[number] = max(slowest.get(number, 0.0), seconds)
+    by_level: dict[int, list[float]] = {}
+    for name, times in verdict.times.items():
+        by_level.setdefault(levels.get(name, 0), []).extend(times.values())
+    source = story.hosts[SOURCE]
+    found = {
+        "scenario": scenario.title, "about": scenario.about, "seed": scenario.seed, "hosts": hosts,
+        "host_count": len(scenario.names), "subscriptions": len(story.owed),
+        "distinct": len({one.pattern.text for one in story.owed.values()}), "documents": len(story.documents),
+        "rate": scenario.documents.rate, "is_complete": story.is_complete,
+        "expected": verdict.expected, "delivered": verdict.delivered, "wrong": verdict.wrong,
+        "gaps": verdict.gaps, "errors": verdict.errors,
+        "delivery_s": spread(slowest.values()),
+        "view_latency_s": spread(sum(own.values()) / len(own) for own in verdict.times.values() if own),
+        "level_latency_s": {str(level): spread(by_level[level]) for level in sorted(by_level)},
+        "levels": {str(level): count for level, count in _counted(levels.values())},
+        "source_feeds": source["feeds"], "source_share": round(source["feeds"] / max(len(story.owed), 1), 5),
+        "failovers": sum(one["failovers"] for one in story.standing.values()),
+        "bytes_sent": {name: one["bytes_sent"] for name, one in sorted(story.hosts.items())},
+        "direct_bytes": int(sum(truth.bytes[truth.place(one.pattern)] for one in story.owed.values())),
+        "deliveries": [
+            [round(due[number] - story.began, 3), round(seconds, 4)] for number, seconds in sorted(slowest.items())
+        ],
+        "happened": [[one.at, one.what, one.outcome] for one in story.happened],
+        "plans": story.plans, "packets": story.packets, "seconds": story.seconds, "machines": _machines(story),
+        "cpu_s": cpu_s,
+    }  # fmt: skip
+    found["violations"] = [*verdict.violations, *unmet(scenario.expect, found)]
+    return found
+
+
+def spread(values: Iterable[float]) -> dict[str, float]:
+    """Return least, average, quantiles and most.
+
+    >>> spread([1.0, 3.0])
+    {'count': 2, 'min': 1.0, 'avg': 2.0, 'p50': 2.0, 'p90': 2.8, 'p99': 2.98, 'max': 3.0}
+    """
+    found = np.fromiter(values, np.float64)
+    if not len(found):
+        return {"count": 0}
+    quantiles = np.quantile(found, _QUANTILES)
+    named = {f"p{100 * q:g}": float(value) for q, value in zip(_QUANTILES, quantiles, strict=True)}
+    told = {"min": float(found.min()), "avg": float(found.mean())} | named | {"max": float(found.max())}
+    return {"count": len(found)} | {name: round(value, 4) for name, value in told.items()}
+
+
+def unmet(expected: Expected, found: dict[str, Any]) -> list[str]:
+    """List what was expected and is not so."""
+    wrong = [] if found["is_complete"] else ["not everybody was complete in time"]
+    if found["errors"]:
+        wrong.append(f"{found['errors']} documents could not be processed")
+    limits = [
+        ("source_feeds_at_most", found["source_feeds"], 1), ("source_share_at_most", found["source_share"], 1),
+        ("failovers_at_least", found["failovers"], -1), ("failovers_at_most", found["failovers"], 1),
+        ("gaps_at_most", found["gaps"], 1),
+        ("delivery_s_at_most", found["delivery_s"].get("avg", 0.0), 1),
+        ("latency_s_at_most", found["view_latency_s"].get("avg", 0.0), 1),
+    ]  # fmt: skip
+    for name, value, sign in limits:
+        limit = getattr(expected, name)
+        if limit is not None and sign * value > sign * limit:
+            wrong.append(f"expected {name.replace('_', ' ')} {limit:g}, and it is {value:g}")
+    return wrong
+
+
+def _counted(levels: Iterable[int]) -> list[tuple[int, int]]:
+    found = np.bincount(np.fromiter(levels, np.int64, -1)) if levels else np.zeros(0, np.int64)
+    return [(level, int(count)) for level, count in enumerate(found) if count]
+
+
+def _machines(story: Story) -> list[list[Any]]:
+    """List which machine feeds which, and by how many feeds, at the end."""
+    places = {name: one["host"] for name, one in story.standing.items()}
+    feeds: dict[tuple[str, str], int] = {}
+    for one in story.standing.values():
+        for feeder in one["fed_by"]:
+            pair = places.get(feeder, SOURCE), one["host"]
+            if pair[0] != pair[1]:
+                feeds[pair] = feeds.get(pair, 0) + 1
+    return [[a, b, count] for (a, b), count in sorted(feeds.items())]

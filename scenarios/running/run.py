@@ -1,0 +1,308 @@
+"""One run of a scenario: hosts laid out, daemons started, documents published while faults happen, all torn down.
+
+A thread publishes in order, at the rate, and asks again while the source is away; events happen in the thread of
+the run. Times count from the first document. What everybody got is judged afterwards, from the stores.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from peer.errors import CommandError
+from scenarios.running.cast import cast_of, links_of
+from scenarios.running.truth import Owed, Published
+from scenarios.scenario_file import LARGEST, SOURCE
+from scenarios.timeline import timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scenarios.hosts.places import Places
+    from scenarios.processes import ProcessNetwork
+    from scenarios.running.cast import Wish
+    from scenarios.scenario_file import Scenario
+    from scenarios.timeline import Event
+
+_AGAIN_S: Final = 0.1
+_LOOK_S: Final = 0.25
+_SAMPLED: Final = 5
+"""Documents before the run: what a plan takes its statistics from."""
+
+
+class RunFailed(Exception):
+    """The run could not be carried through; the message says what did not happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something that happened, when, and what came of it."""
+
+    at: float
+    what: str
+    outcome: str = ""
+
+
+@dataclass(slots=True)
+class Story:
+    """What a run was: everything needed to judge it and to tell of it."""
+
+    began: float = 0.0
+    """The clock's time of the first document."""
+    documents: list[Published] = field(default_factory=list)
+    owed: dict[str, Owed] = field(default_factory=dict)
+    happened: list[Happened] = field(default_factory=list)
+    standing: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How each subscription stood at the end."""
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How each daemon stood at the end."""
+    plans: list[dict[str, Any]] = field(default_factory=list)
+    packets: dict[str, int] = field(default_factory=dict)
+    is_complete: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each phase took."""
+
+
+class Run:
+    """See the module's text; ``told`` hears of each step."""
+
+    def __init__(
+        self, scenario: Scenario, network: ProcessNetwork, places: Places, told: Callable[[str], None]
+    ) -> None:
+        self._scenario, self._network, self._places, self._told = scenario, network, places, told
+        self._cast = cast_of(scenario)
+        self._links = links_of(scenario)
+        self._later = list(self._cast.later)
+        self._rng = random.Random(f"{scenario.seed} faults")
+        self._hosts_of: dict[int, list[str]] = {}
+        self._away: set[str] = set()
+        self._replans: list[tuple[subprocess.Popen[str], float]] = []
+        self._failed: list[BaseException] = []
+        self.story = Story()
+
+    def play(self) -> Story:
+        """Run all of it."""
+        for phase in (self._start, self._subscribe, self._publish, self._settle, self._look):
+            begun = time.monotonic()
+            phase()
+            self.story.seconds[phase.__name__.strip("_")] = round(time.monotonic() - begun, 2)
+        return self.story
+
+    # Phases.
+
+    def _start(self) -> None:
+        names, part = self._scenario.names, self._scenario
+        self._told(f"starting a source and {len(names)} hosts")
+        feeds = () if part.source.feeds is None else ("--feeds", str(part.source.feeds))
+        self._network.start_source(*feeds)
+        capacity = () if part.hosts.capacity is None else ("--capacity", str(part.hosts.capacity))
+        for name in names:
+            self._network.join(name)
+            self._network.begin_peer(name, *capacity)
+        for name in names:
+            self._network.await_ready(name)
+
+    def _subscribe(self) -> None:
+        self._told(f"subscribing {len(self._cast.first):,} times")
+        for wish in self._cast.first:
+            self._add(wish)
+
+    def _publish(self) -> None:
+        """Publish at the rate while events happen."""
+        events, count = timeline(self._scenario), len(self._cast.documents)
+        self._told(f"publishing {count:,} documents at {self._scenario.documents.rate:g}/s")
+        self.story.began = time.time()
+        begun = time.monotonic()
+        publisher = threading.Thread(target=self._publish_all, args=(begun,))
+        publisher.start()
+        try:
+            for event in events:
+                time.sleep(max(0.0, begun + event.at - time.monotonic()))
+                self._reap()
+                self._happen(event, begun)
+            while publisher.is_alive():
+                publisher.join(_LOOK_S)
+                self._reap()
+        finally:
+            publisher.join()
+        if self._failed:
+            raise self._failed[0]
+        while self._replans:
+            self._reap()
+            time.sleep(_LOOK_S)
+
+    def _publish_all(self, begun: float) -> None:
+        try:
+            for i, body in enumerate(self._cast.documents):
+                due = begun + i / self._scenario.documents.rate
+                time.sleep(max(0.0, due - time.monotonic()))
+                number = self._patiently(lambda i=i, body=body: self._network.publish(f"document-{i}", body))  # type: ignore[misc]  # its defaults
+                self.story.documents.append(Published(number, self.story.began + due - begun, body))
+        except BaseException as exc:  # raised again by the thread of the run
+            self._failed.append(exc)
+
+    def _settle(self) -> None:
+        """Bring everybody back, and wait until all are complete."""
+        self._told("waiting until everybody is complete")
+        for name in sorted(self._away):
+            self._start_again(name)
+        if self._places.is_shaped:
+            self._places.change("heal")
+        last = max(one.number for one in self.story.documents)
+        end = time.monotonic() + self._scenario.settle_s
+        while not self.story.is_complete and time.monotonic() < end:
+            late = self._late(last)
+            self.story.is_complete = not late
+            if late:
+                time.sleep(_LOOK_S)
+
+    def _late(self, last: int) -> list[str]:
+        """List subscriptions that lack something they are owed."""
+        late = []
+        for host in self._scenario.names:
+            try:
+                standing = {one["subscription"]: one for one in self._network.many(host, "subscriptions")}
+            except CommandError:
+                return [host]
+            mine = [one for one in self.story.owed.values() if one.host == host]
+            # One that has ended is gone from the list when it has what it is owed and feeds nobody any more.
+            late += [
+                one.name for one in mine
+                if one.end is None and (one.name not in standing or standing[one.name]["committed"] < last)
+            ]  # fmt: skip
+            late += [one.name for one in mine if one.end is not None and one.name in standing]
+        return late
+
+    def _look(self) -> None:
+        for host in self._scenario.names:
+            told = self._network.one(host, "status")
+            self.story.hosts[host] = {k: v for k, v in told.items() if k != "subscriptions"}
+            self.story.standing |= {one["subscription"]: one | {"host": host} for one in told["subscriptions"]}
+        self.story.hosts[SOURCE] = self._network.one(SOURCE, "status")
+        if self._places.is_shaped:
+            self.story.packets = self._places.change("count")
+
+    # Events.
+
+    def _happen(self, event: Event, begun: float) -> None:
+        """Let an event happen, and note what came of it."""
+        self._told(event.shown)
+        try:
+            outcome = self._do(event)
+        except (CommandError, RunFailed) as exc:
+            outcome = f"failed: {exc}"
+        self.story.happened.append(Happened(round(time.monotonic() - begun, 2), event.shown, outcome))
+
+    def _do(self, event: Event) -> str:
+        if event.do in ("links", "cut", "heal") and not self._places.is_shaped:
+            return "left out: on loopback there is nothing between hosts that could fail"
+        match event.do:
+            case "kill" | "stop" | "start" | "freeze" | "thaw":
+                return self._to_daemons(event)
+            case "cut":
+                some = [self._largest_feeder() if name == LARGEST else name for name in event.what["hosts"]]
+                others = [name for name in (SOURCE, *self._scenario.names) if name not in some]
+                self._places.change("cut", some=some, others=others)
+                return ", ".join(some)
+            case "heal":
+                self._places.change("heal")
+            case "links":
+                self._reshape(event.what)
+            case "subscribe":
+                for wish in self._later[: event.what["count"]]:
+                    self._add(wish)
+                del self._later[: event.what["count"]]
+            case "unsubscribe":
+                self._remove(event.what["count"])
+            case "replan":
+                self._replan(latency=event.what["latency"])
+        return ""
+
+    def _to_daemons(self, event: Event) -> str:
+        hosts = self._hosts_of[event.undoes] if event.undoes is not None else event.what["hosts"]
+        hosts = [self._largest_feeder() if name == LARGEST else name for name in hosts]
+        self._hosts_of[event.number] = hosts
+        for name in hosts:
+            match event.do:
+                case "kill" | "stop":
+                    (self._network.kill if event.do == "kill" else self._network.stop)(name)
+                    self._away.add(name)
+                case "start":
+                    self._start_again(name)
+                case "freeze" | "thaw":
+                    self._network.signal(name, signal.SIGCONT if event.do == "thaw" else signal.SIGSTOP)
+        return ", ".join(hosts)
+
+    def _start_again(self, name: str) -> None:
+        if name in self._away:
+            self._away.discard(name)
+            if name == SOURCE:
+                self._network.start_source()
+            else:
+                self._network.start_peer(name)
+
+    def _largest_feeder(self) -> str:
+        feeds: Counter[str] = Counter()
+        for host in self._scenario.names:
+            if host not in self._away:
+                feeds[host] = sum(one["feeds"] for one in self._network.many(host, "subscriptions"))
+        [(name, _)] = feeds.most_common(1)
+        return name
+
+    def _reshape(self, what: dict[str, Any]) -> None:
+        """Change one thing about all links, or (nothing said) put them back."""
+        common, pairs = self._links
+        self._places.change("put_all", link=asdict(replace(common, **what)))
+        for (one, other), link in pairs.items():
+            self._places.change("put", one=one, other=other, link=asdict(replace(link, **what)))
+
+    def _add(self, wish: Wish) -> None:
+        columns = [[node, what.value] for node, what in wish.pattern.selection]
+        told = self._patiently(
+            lambda: self._network.one(
+                wish.host, "subscribe", pattern=wish.pattern.text, columns=columns, limit=wish.limit
+            )
+        )
+        self.story.owed[told["subscription"]] = Owed(told["subscription"], wish.host, wish.pattern, told["start"])
+
+    def _remove(self, count: int) -> None:
+        live = [one for one in self.story.owed.values() if one.end is None and one.host not in self._away]
+        for one in self._rng.sample(live, min(count, len(live))):
+            told = self._patiently(
+                lambda one=one: self._network.one(one.host, "unsubscribe", subscription=one.name)  # type: ignore[misc]  # its default
+            )
+            one.end = int(told["end"])
+
+    def _replan(self, *, latency: bool) -> None:
+        command = [sys.executable, "-m", "peer", "replan", "--home", str(self._network.home(SOURCE)), "--json"]
+        command += [] if latency else ["--no-latency"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._replans.append((process, time.monotonic()))
+
+    def _reap(self) -> None:
+        """Take in what plans have said that are done."""
+        for process, begun in [one for one in self._replans if one[0].poll() is not None]:
+            out, wrong = process.communicate()
+            told: dict[str, Any] = {"seconds": round(time.monotonic() - begun, 1)}
+            told |= json.loads(out.splitlines()[-1]) if process.returncode == 0 else {"failed": wrong[-500:]}
+            self.story.plans.append(told)
+            self._replans.remove((process, begun))
+
+    def _patiently(self, function: Callable[[], Any]) -> Any:
+        """Ask until there is an answer: what is asked so may be asked twice."""
+        end = time.monotonic() + self._scenario.settle_s
+        while True:
+            try:
+                return function()
+            except (CommandError, OSError) as exc:
+                if time.monotonic() > end:
+                    raise RunFailed(str(exc)) from exc
+                time.sleep(_AGAIN_S)

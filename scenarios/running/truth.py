@@ -1,0 +1,180 @@
+"""What everybody must have, by direct matching, and what everybody has, read from the stores after the run.
+
+A result is kept as a short hash of its encoding, which is a function of the document; where hashes differ the rows
+decide. Stores also say when a result was written, so the same pass gives the delivery times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from peer.hosting.results import decode_whole, from_document, whole_link
+from peer.storage.result_values import Kind
+from rewriting.errors import RewritingError
+from xmlmatch import Document, Matcher, Pattern, match
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_MOST_VIOLATIONS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A document: its number, when it was due, and when the source had it safe."""
+
+    number: int
+    due: float
+    body: bytes
+
+
+@dataclass(slots=True)
+class Owed:
+    """A subscription: it is owed the documents in (start, end]."""
+
+    name: str
+    host: str
+    pattern: Pattern
+    start: int
+    end: int | None = None
+
+    def owes(self, number: int) -> bool:
+        """Say whether a document is among them."""
+        return self.start < number and (self.end is None or number <= self.end)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """``times``: per subscription the seconds from when a document was due until its result was stored."""
+
+    expected: int = 0
+    delivered: int = 0
+    wrong: int = 0
+    gaps: int = 0
+    errors: int = 0
+    violations: list[str] = field(default_factory=list)
+    times: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def complain(self, what: str) -> None:
+        """Note something wrong; the first ones are told."""
+        self.wrong += 1
+        if len(self.violations) < _MOST_VIOLATIONS:
+            self.violations.append(what)
+
+
+class Truth:
+    """The results of some patterns on some documents, as hashes."""
+
+    def __init__(
+        self, patterns: list[Pattern], documents: list[Published], tick: Callable[[], None] = lambda: None
+    ) -> None:
+        distinct = {pattern.text: pattern for pattern in patterns}
+        self._places = {text: place for place, text in enumerate(distinct)}
+        self._bodies = {one.number: one.body for one in documents}
+        self._hashes: dict[tuple[int, int], bytes] = {}
+        matcher = Matcher(list(distinct.values()))
+        links = [whole_link(pattern) for pattern in distinct.values()]
+        self.bytes = np.zeros(len(distinct), np.int64)
+        """How much the results of each pattern take together."""
+        for one in documents:
+            document = Document.parse(one.body)
+            matches = matcher.match(document)
+            for at, place in enumerate(matches.keys.tolist()):
+                data = from_document(links[place], matches, at, document)
+                self._hashes[place, one.number] = _hash(data)
+                self.bytes[place] += len(data)
+            tick()
+
+    def place(self, pattern: Pattern) -> int:
+        """Return the number of a pattern."""
+        return self._places[pattern.text]
+
+    def expects(self, place: int, number: int) -> bool:
+        """Say whether a document has results for a pattern."""
+        return (place, number) in self._hashes
+
+    def is_right(self, pattern: Pattern, number: int, data: bytes) -> bool:
+        """Say whether these are the results."""
+        known = self._hashes.get((self.place(pattern), number))
+        if known is None:
+            return False
+        if known == _hash(data):
+            return True
+        try:
+            found = list(decode_whole(pattern, data).rows())
+        except RewritingError:
+            return False
+        return found == list(match(pattern, Document.parse(self._bodies[number])).rows())
+
+
+def judge(stores: Mapping[str, Path], owed: list[Owed], documents: list[Published], truth: Truth) -> Verdict:
+    """Compare the stores of all hosts with the truth."""
+    verdict = Verdict()
+    numbers = {one.number: one for one in documents}
+    by_host: dict[str, list[Owed]] = {}
+    for one in owed:
+        by_host.setdefault(one.host, []).append(one)
+    for host, mine in by_host.items():
+        connection = sqlite3.connect(f"{stores[host].absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            for one in mine:
+                _judge_one(connection, one, numbers, truth, verdict)
+        finally:
+            connection.close()
+    return verdict
+
+
+def _judge_one(
+    connection: sqlite3.Connection, one: Owed, documents: Mapping[int, Published], truth: Truth, verdict: Verdict
+) -> None:
+    rows = connection.execute(
+        "SELECT number, kind, after, at, data FROM results JOIN hosted ON hosted = key WHERE id = ? ORDER BY seq",
+        (one.name,),
+    )
+    place = truth.place(one.pattern)
+    missing = {number for number in documents if one.owes(number) and truth.expects(place, number)}
+    verdict.expected += len(missing)
+    times = verdict.times.setdefault(one.name, {})
+    last = 0
+    for number, kind, after, at, data in rows:
+        if number <= last:
+            verdict.complain(f"{one.name} at {one.host}: {number} stands after {last}")
+        last = number
+        if kind == Kind.GAP:
+            verdict.gaps += 1
+            missing -= set(range(after + 1, number + 1))
+        elif kind == Kind.ERROR:
+            verdict.errors += 1
+            missing.discard(number)
+        elif number not in missing:
+            verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has {number}, which is not owed")
+        else:
+            missing.discard(number)
+            verdict.delivered += 1
+            times[number] = at - documents[number].due
+            if not truth.is_right(one.pattern, number, data):
+                verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has another result for {number}")
+    for number in sorted(missing):
+        verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) lacks {number}")
+
+
+def levels_of(
+    times: Mapping[str, Mapping[int, float]], levels: Mapping[str, int]
+) -> dict[int, NDArray[np.float64]]:
+    """Gather the delivery times of subscriptions by level."""
+    found: dict[int, list[float]] = {}
+    for name, by_number in times.items():
+        found.setdefault(levels.get(name, 0), []).extend(by_number.values())
+    return {level: np.array(found[level]) for level in sorted(found)}
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=12).digest()

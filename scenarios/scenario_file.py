@@ -1,0 +1,247 @@
+"""Scenario files: hosts, links, subscriptions, documents, plans, faults and what is expected, in TOML.
+
+Everything has a default; what a file says is checked before anything is started, and an error names the place in
+the file. ``docs/scenarios.md`` lists all keys.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE: Final = "source"
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
+_Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+_Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=60_000)]
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+_Names = Annotated[list[_Name], msgspec.Meta(min_length=1)]
+
+
+class BadScenario(Exception):
+    """A scenario that cannot be run; the message says where in the file, and what is wrong."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Between(_Part, frozen=True):
+    """What lies between two hosts, where it differs from the rest."""
+
+    hosts: Annotated[list[_Name], msgspec.Meta(min_length=2, max_length=2)]
+    rtt_ms: _Milliseconds = 0.0
+    jitter_ms: _Milliseconds = 0.0
+    mbit: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    loss: _Share = 0.0
+
+
+class LinksPart(_Part, frozen=True):
+    """What lies between hosts. ``rtt_ms``: a round trip, or the least and the most of one drawn for each pair."""
+
+    rtt_ms: _Milliseconds | Annotated[list[_Milliseconds], msgspec.Meta(min_length=2, max_length=2)] = 0.0
+    jitter_ms: _Milliseconds = 0.0
+    mbit: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    loss: _Share = 0.0
+    between: list[Between] = []
+
+    @property
+    def range_ms(self) -> tuple[float, float]:
+        """The least and the most round trip."""
+        return tuple(self.rtt_ms) if isinstance(self.rtt_ms, list) else (self.rtt_ms, self.rtt_ms)  # type: ignore[return-value]  # two of them
+
+
+class HostsPart(_Part, frozen=True):
+    """The subscribers' machines, called ``h00``, ``h01`` ...; ``capacity``: how many feeds each bears."""
+
+    count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
+    capacity: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class Listed(_Part, frozen=True):
+    """One subscription."""
+
+    host: _Name
+    pattern: str
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class SubscriptionsPart(_Part, frozen=True):
+    """``count`` subscriptions of a preset, spread over the hosts in turns, besides those listed. ``limit``: how
+    many others each may feed (B)."""
+
+    preset: Annotated[str, msgspec.Meta(pattern="^(wan|table2)$")] = "wan"
+    count: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    listed: list[Listed] = []
+
+
+class DocumentsPart(_Part, frozen=True):
+    """``count`` auction documents of 10 to 40 KB, published at a ``rate`` per second."""
+
+    count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20
+    rate: Annotated[float, msgspec.Meta(gt=0, le=10_000)] = 5.0
+
+
+class SourcePart(_Part, frozen=True):
+    """``feeds``: how many subscriptions the source may feed itself."""
+
+    feeds: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class Replan(_Part, frozen=True):
+    """A full plan, ``at`` seconds after the first document; ``latency``: whether LOGA then lowers the latency."""
+
+    at: _Seconds
+    latency: bool = True
+
+
+class Fault(_Part, frozen=True):
+    """Something that goes wrong, or right again, ``at`` seconds after the first document; one of the rest is said.
+
+    ``kill`` ends daemons at once, ``stop`` lets them end, ``start`` starts them again, ``freeze`` and ``thaw``
+    halt them and let them go on. ``cut`` lets nothing pass between these hosts and all others, ``heal`` all again.
+    ``loss`` and ``rtt_ms`` change all links. ``subscribe`` and ``unsubscribe``: so many, drawn by the seed. With
+    ``largest-feeder`` as the name of a host that is meant which feeds most at that time. ``seconds``: undo it so
+    much later (kill: start again; freeze: thaw; cut: heal; loss, rtt_ms: as before).
+    """
+
+    at: _Seconds
+    kill: _Names = []
+    stop: _Names = []
+    start: _Names = []
+    freeze: _Names = []
+    thaw: _Names = []
+    cut: _Names = []
+    heal: bool = False
+    loss: _Share | None = None
+    rtt_ms: _Milliseconds | None = None
+    subscribe: Annotated[int, msgspec.Meta(ge=0)] = 0
+    unsubscribe: Annotated[int, msgspec.Meta(ge=0)] = 0
+    seconds: _Seconds = 0.0
+
+    @property
+    def kinds(self) -> list[str]:
+        """What it does."""
+        named = ("kill", "stop", "start", "freeze", "thaw", "cut", "heal", "subscribe", "unsubscribe")
+        found = [name for name in named if getattr(self, name)]
+        return found + [name for name in ("loss", "rtt_ms") if getattr(self, name) is not None]
+
+    def __str__(self) -> str:
+        """Say it.
+
+        >>> str(Fault(at=3.0, kill=["h01"], seconds=2.0))
+        'kill h01 for 2 s'
+        """
+        words = []
+        for kind in self.kinds:
+            value = getattr(self, kind)
+            shown = "" if value is True else f" {', '.join(value)}" if isinstance(value, list) else f" {value:g}"
+            words.append(f"{kind}{shown}")
+        return ", ".join(words) + (f" for {self.seconds:g} s" if self.seconds else "")
+
+
+class Expected(_Part, frozen=True):
+    """What must hold besides exactness, which always must: limits of what is measured."""
+
+    source_feeds_at_most: int | None = None
+    source_share_at_most: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    failovers_at_least: int | None = None
+    failovers_at_most: int | None = None
+    gaps_at_most: int = 0
+    delivery_s_at_most: float | None = None
+    latency_s_at_most: float | None = None
+
+
+class Scenario(_Part, frozen=True):
+    """A whole scenario. ``settle_s``: how long everybody may take to be complete after the last document."""
+
+    title: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    about: str = ""
+    seed: int = 1
+    settle_s: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 120.0
+    source: SourcePart = SourcePart()
+    hosts: HostsPart = HostsPart()
+    links: LinksPart = LinksPart()
+    subscriptions: SubscriptionsPart = SubscriptionsPart()
+    documents: DocumentsPart = DocumentsPart()
+    replans: list[Replan] = []
+    faults: list[Fault] = []
+    expect: Expected = Expected()
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts' names."""
+        return [f"h{i:02}" for i in range(self.hosts.count)]
+
+
+LARGEST: Final = "largest-feeder"
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a file and check it; ``BadScenario`` says what is wrong."""
+    try:
+        return parse_scenario(path.read_text(encoding="utf-8"), path.name)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise BadScenario(f"{path}: {exc.strerror if isinstance(exc, OSError) else 'not UTF-8'}") from None
+
+
+def parse_scenario(text: str, where: str) -> Scenario:
+    """Read the text of a file.
+
+    >>> parse_scenario("title = 'x'\\n[hosts]\\ncount = 0", "x.toml")
+    Traceback (most recent call last):
+    scenarios.scenario_file.BadScenario: x.toml: Expected `int` >= 1 - at `$.hosts.count`
+    """
+    try:
+        told: dict[str, Any] = tomllib.loads(text)
+        found = msgspec.convert(told, Scenario)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as exc:
+        raise BadScenario(f"{where}: {exc}") from None
+    try:
+        _check(found)
+    except BadScenario as exc:
+        raise BadScenario(f"{where}: {exc}") from None
+    return found
+
+
+def _check(scenario: Scenario) -> None:
+    """Check what types cannot say."""
+    hosts = set(scenario.names)
+    low, high = scenario.links.range_ms
+    if low > high:
+        raise BadScenario("links.rtt_ms: the least comes first")
+    if not scenario.subscriptions.count and not scenario.subscriptions.listed:
+        raise BadScenario("subscriptions: say a count, or list some")
+    for i, pair in enumerate(scenario.links.between):
+        _known(pair.hosts, hosts | {SOURCE}, f"links.between[{i}].hosts")
+    for i, one in enumerate(scenario.subscriptions.listed):
+        _known([one.host], hosts, f"subscriptions.listed[{i}].host")
+        _check_pattern(one.pattern, f"subscriptions.listed[{i}].pattern")
+    for i, fault in enumerate(scenario.faults):
+        if len(fault.kinds) != 1:
+            said = ", ".join(fault.kinds) or "nothing"
+            raise BadScenario(f"faults[{i}]: one thing happens at a time, and this says {said}")
+        for kind in ("kill", "stop", "start", "freeze", "thaw", "cut"):
+            _known(getattr(fault, kind), hosts | {SOURCE, LARGEST}, f"faults[{i}].{kind}")
+
+
+def _known(names: list[str], hosts: set[str], where: str) -> None:
+    for name in names:
+        if name not in hosts:
+            known = sorted(hosts)
+            some = ", ".join(known[:4]) + (" ..." if len(known) > 4 else "")
+            raise BadScenario(f"{where}: there is no host {name}; there are {some}")
+
+
+def _check_pattern(text: str, where: str) -> None:
+    from xmlmatch import Pattern, PatternError
+
+    try:
+        Pattern.parse(text)
+    except PatternError as exc:
+        raise BadScenario(f"{where}: {exc}") from None

@@ -1,0 +1,63 @@
+"""Scenario files: what is wrong is said before anything starts; what ships is right."""
+
+import pytest
+
+from scenarios.commands.scenario import _shipped
+from scenarios.running.cast import cast_of, links_of
+from scenarios.scenario_file import BadScenario, parse_scenario
+from scenarios.timeline import timeline
+
+GOOD = "title = 'x'\n[subscriptions]\ncount = 4\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("[hosts]\ncount = 0", r"\$\.hosts\.count"),
+        ("[hosts]\nnumber = 3", "unknown field `number`"),
+        ("[links]\nrtt_ms = [40, 5]", "the least comes first"),
+        ("[links]\nloss = 1.0", r"\$\.links\.loss"),
+        ("[[faults]]\nat = 1", "one thing happens at a time, and this says nothing"),
+        ("[[faults]]\nat = 1\nkill = ['h00']\nheal = true", "this says kill, heal"),
+        ("[[faults]]\nat = 1\nkill = ['h77']", r"faults\[0\]\.kill: there is no host h77; there are h00, h01"),
+        ("[[subscriptions.listed]]\nhost = 'h00'\npattern = '//a['", r"listed\[0\]\.pattern: column 5"),
+        ("[[links.between]]\nhosts = ['h00', 'nobody']", r"links\.between\[0\]\.hosts"),
+        ("nonsense", "after a key"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(more, said):
+    with pytest.raises(BadScenario, match=said) as caught:
+        parse_scenario(GOOD + more, "my.toml")
+    assert str(caught.value).startswith("my.toml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_scenario_without_subscriptions_is_none():
+    with pytest.raises(BadScenario, match="say a count"):
+        parse_scenario("title = 'x'", "x")
+
+
+@pytest.mark.parametrize("name", sorted(_shipped()))
+def test_what_ships_is_right(name):
+    scenario = parse_scenario(_shipped()[name], name)
+    assert scenario.title == name
+    assert scenario.about.endswith(".")
+    last = scenario.documents.count / scenario.documents.rate
+    assert all(event.at <= last for event in timeline(scenario))
+
+
+def test_the_same_seed_draws_the_same_and_another_does_not():
+    one, two = (parse_scenario(f"seed = {n}\n{GOOD}[links]\nrtt_ms = [5, 40]", "x") for n in (1, 2))
+    assert cast_of(one) == cast_of(one)
+    assert links_of(one) == links_of(one)
+    assert links_of(one) != links_of(two)
+    assert cast_of(one).documents != cast_of(two).documents
+    assert all(5 <= link.rtt_ms <= 40 for link in links_of(one)[1].values())
+    assert len(links_of(one)[1]) == 5 * 4 // 2
+
+
+def test_what_is_undone_comes_after_what_it_undoes():
+    text = GOOD + "[[faults]]\nat = 4\nfreeze = ['h01']\nseconds = 2\n[[faults]]\nat = 1\nunsubscribe = 2"
+    events = timeline(parse_scenario(text, "x"))
+    assert [(e.at, e.do) for e in events] == [(1.0, "unsubscribe"), (4.0, "freeze"), (6.0, "thaw")]
+    assert events[2].undoes == events[1].number
