@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network soak clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network soak simulate clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,6 +57,9 @@ bench-network: java ## time a network of 21 processes on loopback, beside the so
 
 soak: setup ## kill daemons 200 times while documents flow, and compare with direct matching (KILLS=, SEED=, PEERS=)
 	@$(PYTHON) -m scenarios.soak --kills $(or $(KILLS),200) --seed $(or $(SEED),1) --peers $(or $(PEERS),4)
+
+simulate: setup ## run networks in virtual time with faults (MINUTES=10)
+	@.venv/bin/distributary scenario simulate --minutes $(or $(MINUTES),10)
 
 clean: ## remove .venv and everything else that was made here
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -158,9 +158,7 @@ def _ended(process: Process) -> None:
 
 
 @contextmanager
-def running(
-    folder: Path, *, is_warm: bool = False, places: Places | None = None
-) -> Iterator[ProcessNetwork]:
+def running(folder: Path, *, is_warm: bool = False, places: Places | None = None) -> Iterator[ProcessNetwork]:
     """Run a network in a folder; whatever happens, all its daemons are ended. ``is_warm``: they start at once, by
     forking one process that has loaded everything. ``places``: where they are, if not all on loopback."""
     with WarmStarts() if is_warm else nullcontext() as warm:

@@ -16,7 +16,7 @@ from overlay.feeds.receiving import WINDOW
 from overlay.wire.errors import MalformedFrame
 from overlay.wire.frames import Cancel, Credit, Ended, Open
 from peer.hosting.feeding import Feeding, FeedingTimes
-from peer.hosting.history import History
+from peer.hosting.history import RECENT_BYTES, History
 from peer.hosting.outlet import Outlet
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern
@@ -84,9 +84,9 @@ class Host:
 
     def __init__(
         self, site: str, source: str, port: Port, rng: random.Random, times: FeedingTimes | None = None, *,
-        window: int = WINDOW,
+        window: int = WINDOW, recent_bytes: int = RECENT_BYTES,
     ) -> None:  # fmt: skip
-        self.site, self.source, self.window = site, source, window
+        self.site, self.source, self.window, self._recent_bytes = site, source, window, recent_bytes
         self.subscriptions: dict[str, Hosted] = {}
         self._port, self._rng = port, rng
         self._times = times or FeedingTimes()
@@ -129,7 +129,8 @@ class Host:
         def stored(after: int, upto: int, most_bytes: int) -> Stretch:
             return self._port.stored(name, after, upto, most_bytes)
 
-        history = History(start, configuration.start if lowest is None else lowest, stored)
+        lowest = configuration.start if lowest is None else lowest
+        history = History(start, lowest, stored, recent_bytes=self._recent_bytes)
         outlet = Outlet(pattern, history, configuration.feeds, self.site)
         feeding = Feeding(pattern, configuration, permit, start, self.source, self, self._rng, self._times)
         self.subscriptions[name] = Hosted(name, configuration, feeding, outlet, start)

@@ -33,6 +33,8 @@ examples:
   distributary scenario run flaky-wan --hosts namespaces --out reports/flaky
   distributary scenario run my.toml --hosts loopback --json
   distributary scenario check my.toml
+  distributary scenario simulate --seed 71 --log
+  distributary scenario simulate --minutes 30
 """
 _HOSTS: Final = ("auto", "namespaces", "loopback")
 
@@ -45,6 +47,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing.set_defaults(run=_list)
     run = commands.add_parser("run", help="run a scenario: a shipped one by name, or a file")
     run.set_defaults(run=_run)
+    simulate = commands.add_parser(
+        "simulate", help="run networks in virtual time, one per seed, with drawn faults"
+    )
+    simulate.set_defaults(run=_simulate)
+    simulate.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed (0)")
+    simulate.add_argument("--count", type=int, default=1, metavar="N", help="how many seeds (1)")
+    simulate.add_argument("--minutes", type=float, metavar="M", help="instead: as many as there is time for")
+    simulate.add_argument("--log", action="store_true", help="print what happened, event by event")
     check = commands.add_parser("check", help="check a scenario's file without running it")
     check.set_defaults(run=_check)
     for one in (run, check):
@@ -56,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--out", metavar="DIR", help="keep the report, and the daemons' logs, in a folder")
     run.add_argument("--seed", type=int, help="another seed than the file's")
     run.add_argument("--limit", type=int, metavar="B", help="another limit of each subscription's feeds")
-    for one in (listing, run, check):
+    for one in (listing, run, check, simulate):
         one.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -106,6 +116,26 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         print(summary(found))
     return 1 if found["violations"] else 0
+
+
+def _simulate(arguments: argparse.Namespace) -> int:
+    """Run seed after seed; a seed that fails can be run again by itself."""
+    from scenarios.simulation.soaking import soak
+
+    def told(what: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{what} ", end="", file=sys.stderr, flush=True)
+
+    seconds = None if arguments.minutes is None else arguments.minutes * 60
+    with _ended_by_signals():
+        found = soak(arguments.seed, arguments.count, seconds, told, is_logged=arguments.log)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    if arguments.json:
+        emit(found.told())
+    else:
+        print(found)
+    return 1 if found.wrong else 0
 
 
 def summary(found: dict[str, Any]) -> str:

@@ -1,0 +1,149 @@
+"""What must hold of a simulated network, at every moment and at the end.
+
+At every moment: no circle among the feeds in use (I2), no subscription feeds more than it may (I3), no
+configuration is replaced by an older one (I5), and what waits in memory is bounded (I6). At the end: everybody has
+exactly its own (I1), whatever crashed (I4), and what was acknowledged is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from overlay.feeds.items import Kind
+from peer.hosting.results import decode_whole
+from xmlmatch import Document, Pattern, match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from overlay.feeds.items import Item
+    from peer.hosting.configuration import Version
+    from scenarios.simulation.peers import PeerMachine
+    from scenarios.simulation.world import Asked, World
+
+_MOST_FRAMES: Final = 5_000
+_MOST_RECENT: Final = 8 << 20
+
+
+class Watcher:
+    """Looks at a world while it runs; ``wrong`` lists what must not be."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self._versions: dict[tuple[str, str, int], Version] = {}
+
+    def look(self, world: World) -> None:
+        """Check what must hold at every moment."""
+        feeds: dict[str, tuple[str, ...]] = {}
+        for peer in world.peers.values():
+            if peer.host is None:
+                continue
+            if world.wires.waiting(peer.name) > _MOST_FRAMES:
+                self.wrong.append(f"{peer.name} has {world.wires.waiting(peer.name):,} frames waiting")
+            for name, hosted in peer.host.subscriptions.items():
+                outlet = hosted.outlet
+                if len(outlet.crossing) > outlet.most:
+                    self.wrong.append(f"{name} feeds {len(outlet.crossing)}; {outlet.most} are the limit")
+                if outlet.history.recent_bytes > _MOST_RECENT:
+                    self.wrong.append(f"{name} keeps {outlet.history.recent_bytes:,} bytes in memory")
+                self._version(peer, name, hosted.configuration.version)
+                self._credit(world, peer, name)
+                current = hosted.feeding.current
+                feeds[name] = () if current is None else tuple(one.subscription for one in current.inputs)
+        circle = find_circle(feeds)
+        if circle:
+            self.wrong.append(f"a circle: {' feeds '.join(circle)}")
+
+    def _credit(self, world: World, peer: PeerMachine, name: str) -> None:
+        """No sender believes that it was granted more than its receiver has granted it."""
+        assert peer.host is not None
+        for (site, number), feed in peer.host.subscriptions[name].outlet.feeds.items():
+            receiver = world.peers[site].host if site in world.peers else None
+            fed = None if receiver is None else receiver._feeds.get(number)
+            is_joined = world.wires.is_connected(peer.name, site) and world.wires.is_connected(site, peer.name)
+            if fed is not None and is_joined and feed.serving.granted > fed[1].feeds[fed[2]]._granted:
+                self.wrong.append(
+                    f"{name} may send {feed.serving.granted} to feed {number} of {site}, it believes"
+                )
+
+    def _version(self, peer: PeerMachine, name: str, version: Version) -> None:
+        key = peer.name, name, id(peer.host)
+        before = self._versions.get(key)
+        if before is not None and version < before:
+            self.wrong.append(f"{name} at {peer.name} went from {before} back to {version}")
+        self._versions[key] = version
+
+
+def find_circle(feeds: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return subscriptions that feed each other in a circle; nothing if none do.
+
+    >>> find_circle({"a": ("b",), "b": ("c", "d"), "c": ("a",), "d": ()})
+    ['a', 'b', 'c', 'a']
+    """
+    done: set[str] = set()
+    for first in feeds:
+        path: list[str] = []
+        stack: list[tuple[str, Iterator[str]]] = [(first, iter(feeds.get(first, ())))]
+        path.append(first)
+        while stack:
+            _, inputs = stack[-1]
+            following = next((one for one in inputs if one not in done), None)
+            if following is None:
+                stack.pop()
+                done.add(path.pop())
+            elif following in path:
+                return [*path[path.index(following) :], following]
+            else:
+                path.append(following)
+                stack.append((following, iter(feeds.get(following, ()))))
+    return []
+
+
+def final_wrong(world: World) -> list[str]:
+    """Say what is wrong at the end."""
+    wrong = []
+    log = world.source.log
+    for key, number in world.acknowledged.items():
+        if log.numbers.get(key) != number:
+            wrong.append(f"{key} was acknowledged as {number}, and is {log.numbers.get(key)}")
+    parsed = {number: Document.parse(body) for number, body in log.bodies_by_number.items()}
+    for asked in world.asked.values():
+        if asked.start is not None:
+            wrong += _wrong_of(world, asked, parsed)
+    return wrong
+
+
+def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[str]:
+    kept = world.peers[asked.site].kept.get(asked.name)
+    if kept is None:
+        return [f"{asked.name} was acknowledged, and {asked.site} does not know it"]
+    log = world.source.log
+    end = log.ended[asked.name][1] if asked.name in log.ended else None
+    upto = log.last if end is None else end
+    if kept.frontier < upto:
+        return [f"{asked.name} at {asked.site} knows {kept.frontier} of {upto}"]
+    pattern, wrong = Pattern.parse(asked.text), []
+    for number, item in kept.items.items():
+        if number not in parsed and item.kind is Kind.RESULTS:
+            wrong.append(f"{asked.name} has {number}, which is no document")
+        if number <= (asked.start or 0):
+            wrong.append(f"{asked.name} has {number}, and begins after {asked.start}")
+    lost = _covered_by_gaps(kept.items)
+    for number, document in parsed.items():
+        if not max(asked.start or 0, kept.lowest) < number <= upto:
+            continue
+        rows = list(match(pattern, document).rows())
+        found = kept.items.get(number)
+        if number in lost:
+            if number > world.dropped:
+                wrong.append(f"{asked.name} has a gap at {number}, which was never dropped")
+            continue
+        mine = [] if found is None else list(decode_whole(pattern, found.data).rows())
+        if mine != rows:
+            wrong.append(f"{asked.name} at {asked.site} ({asked.text}) has {mine} for {number}, not {rows}")
+    return wrong
+
+
+def _covered_by_gaps(items: dict[int, Item]) -> set[int]:
+    gaps = [item for item in items.values() if item.kind is Kind.GAP]
+    return {number for item in gaps for number in range(item.after + 1, item.number + 1)}

@@ -1,0 +1,174 @@
+"""A run drawn from its seed: subscriptions, documents, plans and faults of every kind."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rewriting import EmbeddingGraph, rewritings
+from scenarios.hosts.links import Link
+from scenarios.simulation.peers import SOURCE, WentWrong
+from scenarios.simulation.wires import Chaos
+from scenarios.simulation.world import Asked, World
+from xmlmatch import Pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATTERNS: Final = (
+    "//a{cont}", "//a[b]{cont}", "//b{val}", "//a/b{val}", "//a[c]/b{val}", "//c{val}", "//*{val}", "//a[b{val}]",
+    "//a[b{val}][c{val}]", "//a[b='1']{cont}", "//b[.='1']{val}", "//a[.//c]", "//a[c{val}]/b{val}", "/r{cont}",
+    "/r//c{val}", "//b[.>1]{val}", "//a{id}/c{id,val}",
+)  # fmt: skip
+_SECONDS: Final = 40.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run."""
+
+    seed: int
+    seconds: float
+    wrong: list[str]
+    faults: dict[str, int]
+    documents: int
+    subscriptions: int
+    lines: list[str] = field(default_factory=list)
+
+
+def simulate(seed: int) -> Outcome:
+    """Run one seed."""
+    rng = random.Random(f"run {seed}")
+    names = [f"m{i}" for i in range(rng.randint(2, 5))]
+    link = Link(rtt_ms=rng.choice((2, 20, 80)), jitter_ms=rng.choice((0, 5)), loss=rng.choice((0, 0, 0.02)),
+                mbit=rng.choice((None, None, 1)))  # fmt: skip
+    feeds = rng.choice((None, None, 3))
+    skew, memory = rng.choice((0.0, 0.02)), rng.choice((60, 400, 1 << 20))
+    world = World(seed, names, link=link, source_feeds=feeds, skew=skew, memory=memory)
+    plan = _Drawing(world, rng, names)
+    try:
+        plan.draw()
+        world.agenda.run(_SECONDS)
+        wrong = world.finish()
+    except WentWrong as exc:
+        wrong = [str(exc)]
+    except Exception as exc:  # of the objects that are simulated: a defect like any other, told with its seed
+        at = traceback.extract_tb(exc.__traceback__)[-1]
+        wrong = [f"{type(exc).__name__}: {exc} ({Path(at.filename).name}:{at.lineno})"]
+    return Outcome(
+        seed, round(world.agenda.now, 1), wrong[:10], world.faults, len(world.acknowledged), len(world.asked),
+        world.agenda.lines,
+    )  # fmt: skip
+
+
+class _Drawing:
+    """Puts what happens in a run on its agenda."""
+
+    def __init__(self, world: World, rng: random.Random, names: list[str]) -> None:
+        self._world, self._rng, self._names = world, rng, names
+        self._snapshots: list[tuple[int, list[list[Any]]]] = []
+
+    def draw(self) -> None:
+        """Draw all of it."""
+        rng, world = self._rng, self._world
+        for i in range(rng.randint(4, 12)):
+            asked = Asked(f"s{i}", rng.choice(self._names), rng.choice(PATTERNS), rng.choice((1, 2, 4, None)))
+            self._at(rng.choice((0.0, 0.0, rng.random() * 25)), world.subscribe, asked)
+            if rng.random() < 0.25:
+                self._at(10 + rng.random() * 25, world.unsubscribe, asked)
+        for i in range(rng.randint(10, 30)):
+            at = 2 + rng.random() * 33
+            for copy in range(rng.choice((1, 1, 1, 8))):  # now and then several at once
+                self._at(at, world.publish, f"k{i}-{copy}", _document(rng))
+        for _ in range(rng.randint(0, 3)):
+            self._at(5 + rng.random() * 25, self._snapshot)
+            self._at(8 + rng.random() * 28, self._propose)
+        kinds = (self._crash, self._crash, self._partition, self._chaos, self._disk, self._trim)
+        for _ in range(rng.randint(0, 6)):
+            self._at(4 + rng.random() * 30, rng.choice(kinds))
+
+    def _at(self, at: float, action: Callable[..., None], *arguments: Any) -> None:
+        self._world.agenda.after(at, action, *arguments)
+
+    def _crash(self) -> None:
+        name = self._rng.choice([SOURCE, *self._names])
+        self._world.crash(name, is_noticed=self._rng.random() < 0.6)
+        self._at(self._rng.random() * 6, self._world.restart, name)
+
+    def _partition(self) -> None:
+        self._world.cut(self._rng.sample(self._names, self._rng.randint(1, len(self._names) - 1)))
+        self._at(self._rng.random() * 8, self._world.heal)
+
+    def _chaos(self) -> None:
+        self._world.disturb(
+            Chaos(self._rng.choice((0, 0.02)), self._rng.choice((0, 0.05)), self._rng.choice((0, 0.03)))
+        )
+        self._at(self._rng.random() * 6, self._world.disturb, Chaos())
+
+    def _disk(self) -> None:
+        name = self._rng.choice([SOURCE, *self._names])
+        if self._rng.random() < 0.5:
+            # Whoever feeds it waits for credit meanwhile, and may drop what it still owes.
+            self._at(self._rng.random() * 5, self._trim_peers)
+        if self._rng.random() < 0.5:
+            self._world.slow(name, 80.0)
+            self._at(self._rng.random() * 5, self._world.slow, name, 1.0)
+        else:
+            self._world.fill(name, is_full=True)
+            self._at(self._rng.random() * 4, lambda: self._world.fill(name, is_full=False))
+
+    def _trim(self) -> None:
+        name = self._rng.choice([SOURCE, *self._names])
+        last = self._world.source.log.last
+        self._world.trim(name, self._rng.randint(0, last))
+
+    def _trim_peers(self) -> None:
+        for name in self._names:
+            self._world.trim(name, self._world.source.log.last)
+
+    def _snapshot(self) -> None:
+        if self._world.source.is_up:
+            steering = self._world.source.steering
+            rows = [[e.subscription, e.pattern, e.site, e.limit] for e in steering.entries()]
+            self._snapshots.append((steering.epoch, rows))
+
+    def _propose(self) -> None:
+        """Propose a plan made from some snapshot, which may be stale."""
+        if self._snapshots:
+            epoch, known = self._rng.choice(self._snapshots)
+            self._world.propose(proposal(known, self._rng), epoch)
+
+
+def proposal(known: list[list[Any]], rng: random.Random) -> list[dict[str, Any]]:
+    """Draw a feed for everybody: the source, an equal one, or a rewriting; what cannot be, the source refuses."""
+    patterns = [Pattern.parse(text) for _, text, _, _ in known]
+    graph = EmbeddingGraph.build(patterns)
+    rows = []
+    for i, (name, text, site, _) in enumerate(known):
+        ways: list[list[int]] = [[j] for j in range(len(known)) if j != i and patterns[j] == patterns[i]]
+        able = {graph.pattern(n) for n in graph.feeders_of(graph.number(patterns[i])).tolist()}
+        for rewriting in rewritings(patterns[i], sorted(able, key=str), 3):
+            places = [[j for j, p in enumerate(patterns) if p == view] for view in rewriting.views]
+            ways += [[rng.choice(one) for one in places]]
+        way = rng.choice(ways) if ways and rng.random() < 0.8 else []
+        at = [{"subscription": known[j][0], "site": known[j][2]} for j in way]
+        rows.append({
+            "subscription": name, "site": site, "pattern": text, "how": "rewriting" if way else "source",
+            "inputs": at, "alternatives": [],
+        })  # fmt: skip
+    return rows
+
+
+def _document(rng: random.Random) -> bytes:
+    """Draw a document over few names."""
+
+    def element(depth: int) -> str:
+        name = rng.choice("aabbc")
+        inside = str(rng.randint(0, 3)) if depth > 3 or rng.random() < 0.3 else ""
+        inside += "".join(element(depth + 1) for _ in range(rng.randint(0, 3 if depth < 3 else 1)))
+        return f"<{name}>{inside}</{name}>"
+
+    return f"<r>{''.join(element(1) for _ in range(rng.randint(0, 4)))}</r>".encode()
