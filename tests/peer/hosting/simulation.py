@@ -20,6 +20,7 @@ from peer.hosting.source_views import Body, SourceViews
 
 FROM_SENDER = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
 SOURCE = "source"
+WINDOW = 1 << 20
 TIMES = FeedingTimes(open_s=2.0, rest_s=1.0, longest_rest_s=8.0)
 
 
@@ -83,7 +84,7 @@ class Machine:
         self.start()
 
     def start(self):
-        self.host = Host(self.name, SOURCE, self, self.network.rng, TIMES)
+        self.host = Host(self.name, SOURCE, self, self.network.rng, TIMES, window=WINDOW)
         for configuration in self.installed.values():
             _, frontier = self.disk.get(configuration.subscription, ({}, None))
             self.host.install(

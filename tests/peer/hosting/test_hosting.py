@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 from overlay.feeds.items import Kind
-from overlay.feeds.receiving import Receiving
 from peer.hosting.configuration import Configuration, Input
 from peer.hosting.history import History
 from scenarios.small_documents import small_document
+from tests.peer.hosting import simulation
 from tests.peer.hosting.simulation import Faults, Network
 from tests.peer.hosting.workload import Workload, check, settle
 
@@ -26,7 +26,7 @@ def prepared(seed, faults=None, count=12):
 @pytest.mark.parametrize("seed", range(15))
 def test_also_when_little_stays_in_memory_and_windows_are_small(seed, monkeypatch):
     monkeypatch.setitem(History.__init__.__kwdefaults__, "recent_bytes", 40)
-    monkeypatch.setattr(Receiving.__init__, "__defaults__", (100, *Receiving.__init__.__defaults__[1:]))
+    monkeypatch.setattr(simulation, "WINDOW", 100)
     network, work, rng = prepared(seed, Faults(lose=0.002))
     for n in range(40):
         network.source.publish(small_document(rng))
