@@ -195,6 +195,7 @@ class Bench:
         ]
         told = self.network.one(SOURCE, "adopt", base_epoch=known["epoch"], rows=rows)
         self.move(lambda feeds: feeds >= told["source_feeds"])
+        self.calm()
         return {"fed_by_source": told["source_feeds"]}
 
     def move(self, is_done):
