@@ -8,21 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rewriting import EmbeddingGraph, rewritings
+from scenarios.drawn_plans import proposal
 from scenarios.hosts.links import Link
 from scenarios.simulation.peers import SOURCE, WentWrong
 from scenarios.simulation.wires import Chaos
 from scenarios.simulation.world import Asked, World
-from xmlmatch import Pattern
+from scenarios.small_documents import PATTERNS, small_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATTERNS: Final = (
-    "//a{cont}", "//a[b]{cont}", "//b{val}", "//a/b{val}", "//a[c]/b{val}", "//c{val}", "//*{val}", "//a[b{val}]",
-    "//a[b{val}][c{val}]", "//a[b='1']{cont}", "//b[.='1']{val}", "//a[.//c]", "//a[c{val}]/b{val}", "/r{cont}",
-    "/r//c{val}", "//b[.>1]{val}", "//a{id}/c{id,val}",
-)  # fmt: skip
 _SECONDS: Final = 40.0
 
 
@@ -82,11 +77,11 @@ class _Drawing:
         for i in range(rng.randint(10, 30)):
             at = 2 + rng.random() * 33
             for copy in range(rng.choice((1, 1, 1, 8))):  # now and then several at once
-                self._at(at, world.publish, f"k{i}-{copy}", _document(rng))
+                self._at(at, world.publish, f"k{i}-{copy}", small_document(rng))
         for _ in range(rng.randint(0, 3)):
             self._at(5 + rng.random() * 25, self._snapshot)
             self._at(8 + rng.random() * 28, self._propose)
-        kinds = (self._crash, self._crash, self._partition, self._chaos, self._disk, self._trim)
+        kinds = (self._crash, self._crash, self._partition, self._chaos, self._disk, self._trim, self._pressure)
         for _ in range(rng.randint(0, 6)):
             self._at(4 + rng.random() * 30, rng.choice(kinds))
 
@@ -111,9 +106,6 @@ class _Drawing:
     def _disk(self) -> None:
         name = self._rng.choice([SOURCE, *self._names])
         if self._rng.random() < 0.5:
-            # Whoever feeds it waits for credit meanwhile, and may drop what it still owes.
-            self._at(self._rng.random() * 5, self._trim_peers)
-        if self._rng.random() < 0.5:
             self._world.slow(name, 80.0)
             self._at(self._rng.random() * 5, self._world.slow, name, 1.0)
         else:
@@ -124,6 +116,15 @@ class _Drawing:
         name = self._rng.choice([SOURCE, *self._names])
         last = self._world.source.log.last
         self._world.trim(name, self._rng.randint(0, last))
+
+    def _pressure(self) -> None:
+        """Many documents at once to a machine whose disk is slow; those who feed it drop what they owe it."""
+        name = self._rng.choice(self._names)
+        self._world.slow(name, 100.0)
+        for i in range(12):
+            self._world.publish(f"{self._world.agenda.now}-{i}", small_document(self._rng))
+        self._at(0.5 + self._rng.random() * 2, self._trim_peers)
+        self._at(3 + self._rng.random() * 3, self._world.slow, name, 1.0)
 
     def _trim_peers(self) -> None:
         for name in self._names:
@@ -140,35 +141,3 @@ class _Drawing:
         if self._snapshots:
             epoch, known = self._rng.choice(self._snapshots)
             self._world.propose(proposal(known, self._rng), epoch)
-
-
-def proposal(known: list[list[Any]], rng: random.Random) -> list[dict[str, Any]]:
-    """Draw a feed for everybody: the source, an equal one, or a rewriting; what cannot be, the source refuses."""
-    patterns = [Pattern.parse(text) for _, text, _, _ in known]
-    graph = EmbeddingGraph.build(patterns)
-    rows = []
-    for i, (name, text, site, _) in enumerate(known):
-        ways: list[list[int]] = [[j] for j in range(len(known)) if j != i and patterns[j] == patterns[i]]
-        able = {graph.pattern(n) for n in graph.feeders_of(graph.number(patterns[i])).tolist()}
-        for rewriting in rewritings(patterns[i], sorted(able, key=str), 3):
-            places = [[j for j, p in enumerate(patterns) if p == view] for view in rewriting.views]
-            ways += [[rng.choice(one) for one in places]]
-        way = rng.choice(ways) if ways and rng.random() < 0.8 else []
-        at = [{"subscription": known[j][0], "site": known[j][2]} for j in way]
-        rows.append({
-            "subscription": name, "site": site, "pattern": text, "how": "rewriting" if way else "source",
-            "inputs": at, "alternatives": [],
-        })  # fmt: skip
-    return rows
-
-
-def _document(rng: random.Random) -> bytes:
-    """Draw a document over few names."""
-
-    def element(depth: int) -> str:
-        name = rng.choice("aabbc")
-        inside = str(rng.randint(0, 3)) if depth > 3 or rng.random() < 0.3 else ""
-        inside += "".join(element(depth + 1) for _ in range(rng.randint(0, 3 if depth < 3 else 1)))
-        return f"<{name}>{inside}</{name}>"
-
-    return f"<r>{''.join(element(1) for _ in range(rng.randint(0, 4)))}</r>".encode()

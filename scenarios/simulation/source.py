@@ -19,6 +19,7 @@ from peer.steering.steering import Steering
 from scenarios.simulation.asking import Asking, answer, refuse
 from scenarios.simulation.disk import Disk
 from scenarios.simulation.peers import SOURCE
+from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -202,7 +203,10 @@ class SourceMachine:
                 self._install(self.steering.add(name, entry.pattern, site, entry.limit, entry.start), but=name)
             told({"permit": self.log.configurations[name], "start": entry.start})
 
-        self.append(NewEntry(f"sub {name}", subscription=(name, body["text"], site, body["limit"])), safe)
+        self.append(
+            NewEntry(f"sub {name}", subscription=(name, Pattern.parse(body["text"]).text, site, body["limit"])),
+            safe,
+        )
 
     def _withdrawn(self, name: str, told: Callable[[Any], None]) -> None:
         site, end = self.log.ended[name]

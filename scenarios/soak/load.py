@@ -11,10 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from peer.errors import CommandError
-from rewriting import EmbeddingGraph, rewritings
+from scenarios.drawn_plans import proposal
 from scenarios.processes import SOURCE
 from scenarios.small_documents import PATTERNS, small_document
-from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     import threading
@@ -159,34 +158,3 @@ class Changes:
                         f"ending {name}",
                         lambda peer=peer, name=name: self._network.one(peer, "unsubscribe", subscription=name),  # type: ignore[misc]  # the same
                     )
-
-
-def proposal(subscriptions: list[list[Any]], rng: random.Random) -> list[dict[str, Any]]:
-    """Draw a feed for every subscription: the source, an equal one that came before, or a rewriting. What the
-    order or the limits rule out, the source refuses by itself."""
-    parsed = {text: Pattern.parse(text) for _, text, _, _ in subscriptions}
-    graph = EmbeddingGraph.build(list(parsed.values()))
-    by_text: dict[str, list[tuple[str, str]]] = {}
-    for name, text, site, _ in subscriptions:
-        by_text.setdefault(text, []).append((name, site))
-    rows = []
-    for name, text, site, _ in subscriptions:
-        own = parsed[text]
-        able = {graph.pattern(n) for n in graph.feeders_of(graph.number(own)).tolist()}
-        ways: list[tuple[str, list[str]]] = [("source", [])]
-        if by_text[text][0][0] != name:
-            ways.append(("copy", [text]))
-        ways += [
-            ("rewriting", [view.text for view in found.views])
-            for found in rewritings(own, sorted(able, key=str), 4)
-        ]
-        how, views = rng.choice(ways[1:] or ways)
-        inputs = [rng.choice(by_text[view]) for view in views]
-        if how == "copy":
-            inputs = [by_text[text][0]]
-            how = "local" if inputs[0][1] == site else how
-        rows.append({
-            "subscription": name, "site": site, "pattern": text, "how": how, "alternatives": [],
-            "inputs": [{"subscription": one, "site": where} for one, where in inputs],
-        })  # fmt: skip
-    return rows
