@@ -27,9 +27,9 @@ def test_one_seed_is_one_run_bit_for_bit():
 
 
 def test_every_kind_of_fault_happens_and_is_told():
-    found = soak(0, 12, None, lambda what: None)
+    found = soak(0, 20, None, lambda what: None)
     assert set(found.faults) == {"crash", "power loss", "partition", "chaos", "slow disk", "full disk", "trim"}
-    assert found.runs == 12
+    assert found.runs == 20
     assert str(found).endswith("Everybody had exactly its own.")
 
 
