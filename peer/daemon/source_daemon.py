@@ -104,6 +104,8 @@ class SourceDaemon:
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self.desk = PlannerDesk(self.catalog, self.adopt)
+        self._parsed: dict[int, Document] = {}
+        """Documents that wait for the disk, by their entries: read once, to be accepted and to be matched."""
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.directory: Directory | None = None
@@ -161,10 +163,15 @@ class SourceDaemon:
     async def publish(self, publisher: str, name: str, key: str, body: bytes) -> dict[str, Any]:
         """Number a document; answers once it is durable. What cannot be parsed is refused."""
         try:
-            await trio.to_thread.run_sync(Document.parse, body)
+            document = await trio.to_thread.run_sync(Document.parse, body)
         except XmlMatchError as exc:
             raise NoAnswer(f"{name}: {exc}") from None
-        done = await self._committer.commit(NewDocument(publisher, key, name, body))
+        entry = NewDocument(publisher, key, name, body)
+        self._parsed[id(entry)] = document
+        try:
+            done = await self._committer.commit(entry)
+        finally:
+            self._parsed.pop(id(entry), None)
         if isinstance(done, Refused):
             raise NoAnswer(f"{name}: {done.reason}")
         return {"number": done.number, "is_new": done.is_new}
@@ -346,7 +353,7 @@ class SourceDaemon:
                 _LOG.info(
                     "published", extra={"number": done.number, "document": entry.name, "by": entry.publisher}
                 )
-                self.views.published(done.number, entry.name, entry.body)
+                self.views.published(done.number, entry.name, entry.body, self._parsed.get(id(entry)))
             else:
                 self.views.published(done.number, "", None)
 

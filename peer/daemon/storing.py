@@ -17,7 +17,7 @@ from peer.daemon.committing import Committer
 from peer.daemon.entries import entry_of
 from peer.daemon.questions import NoAnswer
 from peer.storage.errors import StorageError
-from peer.storage.result_values import Drain, Frontier, Results
+from peer.storage.result_values import Drain, End, Frontier, Results, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +65,7 @@ class Storing:
         """Keep the store within its limits, until cancelled; also when there is no room even for that."""
         while True:
             await trio.sleep(_TRIM_IN_TROUBLE_S if self.committer.trouble else _TRIM_S)
+            self.end_drained()
             try:
                 dropped = await trio.to_thread.run_sync(self._alone, self._store.trim, time.time())
             except StorageError as exc:
@@ -72,6 +73,13 @@ class Storing:
                 continue
             for name, lowest in dropped.items():
                 self._host.trimmed(name, lowest)
+
+    def end_drained(self) -> None:
+        """What was withdrawn, has all that it is owed and feeds nobody any more has ended: it is forgotten in time."""
+        for known in self._store.subscriptions():
+            is_done = known.end is not None and known.frontier.upto >= known.end
+            if known.state is State.DRAINING and is_done and known.id not in self._host.subscriptions:
+                self.committer.put(End(known.id))
 
     def _write(self, changes: Sequence[Change]) -> list[bool]:
         self._alone(self._store.commit, changes)

@@ -98,9 +98,10 @@ class SourceViews:
         """How many bytes the receivers let it send now."""
         return sum(view.outlet.credit_left for view in self._views.values())
 
-    def published(self, number: int, name: str, body: bytes | None) -> None:
-        """A document is in the log (or an entry that is none): feed it to everybody who is up to date."""
-        items = {} if body is None or not self._views else self._match(number, name, body)
+    def published(self, number: int, name: str, body: bytes | None, parsed: Document | None = None) -> None:
+        """A document is in the log (or an entry that is none): feed it to everybody who is up to date. ``parsed``:
+        the document, if somebody has read it already."""
+        items = {} if body is None or not self._views else self._match(number, name, body, parsed)
         self._frontier = number
         for view in self._views.values():
             item = items.get(view.key)
@@ -184,9 +185,9 @@ class SourceViews:
             self._matcher.remove(view.key)
             del self._views[text], self._by_key[view.key]
 
-    def _match(self, number: int, name: str, body: bytes) -> dict[int, Item]:
+    def _match(self, number: int, name: str, body: bytes, parsed: Document | None) -> dict[int, Item]:
         try:
-            document = Document.parse(body)
+            document = Document.parse(body) if parsed is None else parsed
             matches = self._matcher.match(document)
         except XmlMatchError as exc:
             wrong = _trouble(number, name, exc)

@@ -2,6 +2,7 @@
 
 import trio
 
+from peer.storage.result_values import State
 from tests.peer.daemon.network import live_network, rows
 from xmlmatch import Document, Pattern, match
 
@@ -96,3 +97,8 @@ async def test_a_withdrawn_subscription_feeds_others_until_they_have_moved(tmp_p
             while one.status()["subscriptions"]:
                 await trio.sleep(0.05)
         assert first not in one.host.subscriptions
+        one.storing.end_drained()
+        with trio.fail_after(20):
+            while one.store_file.hosted(first).state is not State.ENDED:
+                await trio.sleep(0.02)
+        assert two.store_file.hosted(second).state is State.LIVE
