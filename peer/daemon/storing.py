@@ -75,7 +75,7 @@ class Storing:
                 self._host.trimmed(name, lowest)
 
     def end_drained(self) -> None:
-        """What was withdrawn, has all that it is owed and feeds nobody any more has ended: it is forgotten in time."""
+        """What was withdrawn, has all that it is owed and feeds nobody has ended; it is forgotten in time."""
         for known in self._store.subscriptions():
             is_done = known.end is not None and known.frontier.upto >= known.end
             if known.state is State.DRAINING and is_done and known.id not in self._host.subscriptions:
