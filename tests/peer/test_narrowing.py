@@ -5,7 +5,7 @@ import random
 import pytest
 
 from peer.narrowing import Lack, narrowed
-from tests.peer.hosting.workload import document
+from scenarios.small_documents import small_document
 from xmlmatch import Document, Pattern, match
 from xmlmatch.pattern import Column, Return
 
@@ -28,7 +28,7 @@ def first_empty(pattern, parsed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_node_is_the_first_with_which_nothing_is_left(seed):
-    parsed = Document.parse(document(random.Random(seed)))
+    parsed = Document.parse(small_document(random.Random(seed)))
     for text in TEXTS:
         pattern = Pattern.parse(text)
         found, wanted = narrowed(pattern, parsed), first_empty(pattern, parsed)

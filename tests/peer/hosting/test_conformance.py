@@ -13,7 +13,7 @@ from peer.hosting import host
 from scenarios.small_documents import small_document
 from tests.peer.hosting.simulation import SOURCE, Faults, Network
 from tests.peer.hosting.tcp import tcp_network
-from tests.peer.hosting.workload import Workload, check, settle
+from tests.peer.hosting.workload import Workload, settle, wrongs
 
 MACHINES = ["m0", "m1", "m2", "m3"]
 
@@ -49,7 +49,7 @@ def test_everybody_gets_exactly_its_own(kind, seed, tmp_path):
             network.source.publish(small_document(rng))
             network.run(rng.random() * 0.2)
         settle(network, work)
-        check(network, work)
+        assert wrongs(network, work) == []
 
 
 @runs(25, 2)
@@ -59,7 +59,7 @@ def test_also_over_a_network_that_loses_repeats_and_reorders(kind, seed, tmp_pat
             network.source.publish(small_document(rng))
             network.run(rng.random() * 0.5)
         settle(network, work)
-        check(network, work)
+        assert wrongs(network, work) == []
 
 
 @runs(25, 2)
@@ -70,7 +70,7 @@ def test_also_while_configurations_change(kind, seed, tmp_path):
             work.install(network, rng.randrange(len(work.names)))
             network.run(rng.random() * 0.3)
         settle(network, work)
-        check(network, work)
+        assert wrongs(network, work) == []
 
 
 @runs(60, 2)
@@ -85,7 +85,7 @@ def test_also_while_machines_crash_and_return(kind, seed, tmp_path):
                 network.crash(name)
             network.run(rng.random() * 0.8)
         settle(network, work)
-        check(network, work)
+        assert wrongs(network, work) == []
 
 
 @runs(10, 1)

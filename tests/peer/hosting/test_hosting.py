@@ -11,7 +11,7 @@ from peer.hosting.history import History
 from scenarios.small_documents import small_document
 from tests.peer.hosting import simulation
 from tests.peer.hosting.simulation import Faults, Network
-from tests.peer.hosting.workload import Workload, check, settle
+from tests.peer.hosting.workload import Workload, settle, wrongs
 
 MACHINES = ["m0", "m1", "m2", "m3"]
 
@@ -38,7 +38,7 @@ def test_also_when_little_stays_in_memory_and_windows_are_small(seed, monkeypatc
         work.install(network, rng.randrange(len(work.names)))
         network.run(rng.random() * 0.5)
     settle(network, work)
-    check(network, work)
+    assert wrongs(network, work) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -57,7 +57,7 @@ def test_who_lacks_what_is_owed_is_replaced_by_who_has_it(seed):
             network.machines[name].forget(20)
     network.restart(gone)
     settle(network, work)
-    check(network, work)
+    assert wrongs(network, work) == []
 
 
 def test_what_the_log_has_lost_is_a_gap_for_everybody():

@@ -74,7 +74,3 @@ def settle(network, work, seconds=60):
         if network.machines[name].host is None:
             network.restart(name)
     network.rest(lambda: not wrongs(network, work), seconds)
-
-
-def check(network, work):
-    assert wrongs(network, work) == []

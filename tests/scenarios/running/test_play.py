@@ -1,0 +1,73 @@
+"""A small scenario, run as a user would: daemons on hosts, faults, and the truth about it."""
+
+import json
+
+import pytest
+
+from peer.cli import main
+from scenarios.scenario_file import parse_scenario
+from scenarios.timeline import timeline
+
+SMALL = """
+title = "small"
+about = "Three hosts; one is killed, one is cut off, one frozen, subscriptions come and go."
+seed = 4
+settle_s = 100
+[hosts]
+count = 3
+[links]
+rtt_ms = 4
+[subscriptions]
+count = 9
+limit = 2
+[documents]
+count = 24
+rate = 4
+[[faults]]
+at = 0.7
+kill = ["largest-feeder"]
+seconds = 1
+[[faults]]
+at = 2.5
+subscribe = 3
+[[faults]]
+at = 3
+cut = ["h01"]
+seconds = 1
+[[faults]]
+at = 4.5
+unsubscribe = 3
+"""
+
+
+@pytest.mark.timeout(280)
+def test_a_scenario_runs_is_judged_and_told(tmp_path, capsys):
+    path, out = tmp_path / "small.toml", tmp_path / "out"
+    path.write_text(SMALL)
+    assert main(["scenario", "run", str(path), "--json", "--out", str(out)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["violations"] == []
+    assert found["delivered"] == found["expected"] > 100
+    assert (found["subscriptions"], found["documents"]) == (12, 24)
+    assert len(found["happened"]) == len(timeline(parse_scenario(SMALL, "small")))
+    if found["hosts"] == "namespaces":
+        assert found["packets"]["passed"] > 100
+    assert json.loads((out / "report.json").read_text()) == found
+    page = (out / "report.html").read_text()
+    assert "Everybody got exactly its own" in page
+    assert "<svg" in page
+
+    again = ["scenario", "run", str(path), "--out", str(out)]
+    assert main(again) == 2
+    assert "is not empty" in capsys.readouterr().err
+
+
+def test_what_is_no_scenario_is_refused_in_one_line(tmp_path, capsys):
+    assert main(["scenario", "run", "nowhere"]) == 2
+    assert "neither a file nor one of" in capsys.readouterr().err
+    path = tmp_path / "bad.toml"
+    path.write_text("title = 'x'\n[hosts]\ncount = 0\n")
+    assert main(["scenario", "check", str(path)]) == 2
+    assert "$.hosts.count" in capsys.readouterr().err
+    assert main(["scenario", "check", "quickstart"]) == 0
+    assert main(["scenario", "list", "--json"]) == 0
