@@ -61,7 +61,9 @@ class ProcessNetwork:
         """Start the source's process without waiting for it; it listens where it did before."""
         self._options[SOURCE] = options or self._options.get(SOURCE, ())
         ports = "--port", self._ports[0], "--enrolment-port", self._ports[1]
-        self._processes[SOURCE] = self._spawn(SOURCE, "source", "run", *ports, *self._options[SOURCE])
+        self._processes[SOURCE] = self._spawn(
+            SOURCE, "source", "run", *ports, *self._where(SOURCE), *self._options[SOURCE]
+        )
 
     def join(self, name: str, *roles: str) -> None:
         """Invite a machine and let it join, from where it is."""
@@ -73,7 +75,7 @@ class ProcessNetwork:
     def begin_peer(self, name: str, *options: str) -> None:
         """Start a peer's process without waiting for it."""
         self._options[name] = options or self._options.get(name, ())
-        self._processes[name] = self._spawn(name, "peer", "run", *self._options[name])
+        self._processes[name] = self._spawn(name, "peer", "run", *self._where(name), *self._options[name])
 
     @property
     def running(self) -> list[str]:
@@ -139,9 +141,11 @@ class ProcessNetwork:
         told = self.one(SOURCE, "publish", name=name, key=name, body=base64.b64encode(body).decode())
         return int(told["number"])
 
+    def _where(self, name: str) -> tuple[str, str]:
+        return "--host", self._places.address(name)
+
     def _spawn(self, name: str, *command: str) -> Process:
-        where = "--host", self._places.address(name), "--home", str(self.home(name))
-        words, log_path = [*command, *where, "--json"], self.folder / f"{name}.log"
+        words, log_path = [*command, "--home", str(self.home(name)), "--json"], self.folder / f"{name}.log"
         if self._warm is not None:
             return self._warm.spawn(words, log_path, self._places.namespace(name))
         with open(log_path, "ab") as log:

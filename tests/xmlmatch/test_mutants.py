@@ -1,7 +1,6 @@
 """The comparison that the property tests use catches the faults that matching could plausibly have."""
 
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ def test_nothing_is_reported_while_the_code_is_whole(drawn_cases):
 def test_a_descendant_axis_read_as_a_child_axis_is_caught(drawn_cases, monkeypatch):
     def reduce(pattern, forest, candidates):
         nodes = tuple(node._replace(axis=Axis.CHILD) for node in pattern.nodes)
-        return semijoin.reduce(SimpleNamespace(nodes=nodes), forest, candidates)
+        return semijoin.reduce(Pattern(tuple(nodes), ()), forest, candidates)
 
     monkeypatch.setattr(matching, "reduce", reduce)
     assert caught(drawn_cases) > 10
@@ -41,7 +40,7 @@ def test_a_descendant_axis_read_as_a_child_axis_is_caught(drawn_cases, monkeypat
 def test_a_child_axis_read_as_a_descendant_axis_is_caught(drawn_cases, monkeypatch):
     def reduce(pattern, forest, candidates):
         nodes = tuple(node._replace(axis=Axis.DESCENDANT) for node in pattern.nodes)
-        return semijoin.reduce(SimpleNamespace(nodes=nodes), forest, candidates)
+        return semijoin.reduce(Pattern(tuple(nodes), ()), forest, candidates)
 
     monkeypatch.setattr(matching, "reduce", reduce)
     assert caught(drawn_cases) > 3
@@ -61,7 +60,7 @@ def bottom_up_only(pattern, forest, candidates):
         nodes = [pattern.nodes[i]._replace(parent=place.get(pattern.nodes[i].parent, -1)) for i in below]
         if top:
             nodes[0] = nodes[0]._replace(axis=Axis.DESCENDANT)
-        reduced = semijoin.reduce(SimpleNamespace(nodes=nodes), forest, [candidates[i] for i in below])
+        reduced = semijoin.reduce(Pattern(tuple(nodes), ()), forest, [candidates[i] for i in below])
         sets.append(reduced[0])
     return tuple(sets) if all(len(s) for s in sets) else tuple(s[:0] for s in sets)
 

@@ -18,7 +18,7 @@ KEY = b"the network's key, of 32 bytes.."
 AUTHORITY = b"the key that signs"
 # Ports that no other program is given: above are those of outgoing connections.
 PORTS = range(20_000, 32_768)
-FAST = DhtSettings(k=8, timeout_s=0.15)
+FAST = DhtSettings(k=8, timeout_s=0.4)
 
 
 def sign(record):

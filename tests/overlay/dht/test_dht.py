@@ -69,7 +69,7 @@ async def test_put_reports_how_many_others_hold_a_record():
         assert await nodes.alive[0].put(make_record()) == 0  # there is nobody else
         full = StoreLimits(records=0)
         for limits in (full, StoreLimits(), full):
-            await nodes.add(DhtSettings(k=8, timeout_s=0.15, limits=limits))
+            await nodes.add(DhtSettings(k=8, timeout_s=3.0, limits=limits))
         assert await nodes.alive[0].put(make_record()) == 1
 
 
