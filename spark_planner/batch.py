@@ -62,6 +62,8 @@ class Options:
     seconds: float | None = None
     master: str = "local[*]"
     weights: Weights = field(default_factory=Weights)
+    is_improved: bool = True
+    """Whether the latency is lowered after the solver is done."""
 
 
 @dataclass(slots=True, eq=False)
@@ -130,7 +132,7 @@ def _planned(
     prices = price(graph, candidates, known, options.weights)
     found = choose_plan(problem, candidates, prices, options.seconds, told=lambda what: told(what, ""))
     told("solve", f"{found.seconds['solve']:.1f} s, {found.selection.outcome.value}")
-    improve_plan(found, options.seconds, options.budget, options.price)
+    improve_plan(found, options.seconds, options.budget, options.price, cancelled=lambda: not options.is_improved)
     told("improve", f"{found.seconds['improve']:.1f} s")
     return found, stages
 

@@ -26,7 +26,7 @@ examples:
   distributary replan --dry-run --keep plans/trial        plan, look at the report, change nothing
   distributary replan --keep plans/today --master spark://host:7077
 """
-_LOCAL: Final = ("documents", "keep", "master", "time_limit", "dry_run")
+_LOCAL: Final = ("documents", "keep", "master", "time_limit", "dry_run", "no_latency")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="DIR", help="keep the plan and its report in a folder")
     parser.add_argument("--master", metavar="URL", help="the Spark master (local[*])")
     parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for solving and improving, each")
+    parser.add_argument("--no-latency", action="store_true", help="least utilization, whatever the latency")
     parser.add_argument("--dry-run", action="store_true", help="plan, and say what would hold; change nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -75,6 +76,7 @@ def _here(arguments: argparse.Namespace, home: Path) -> dict[str, Any]:
     options = PlanOptions(
         arguments.documents or usual.documents, arguments.master or usual.master, arguments.time_limit,
         keep=None if arguments.keep is None else Path(arguments.keep), is_dry=arguments.dry_run, is_shown=True,
+        is_quick=not arguments.no_latency,
     )  # fmt: skip
     return trio.run(plan_once, Client(home).ask, options, _progress)
 

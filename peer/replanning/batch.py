@@ -10,6 +10,7 @@ import trio
 
 from peer.replanning.errors import PlanFailed
 from peer.replanning.files import DOCUMENTS, SITES, SUBSCRIPTIONS
+from peer.steering.weights import LIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,10 @@ def plan_command(found: dict[str, Any], folder: Path, out: Path, options: PlanOp
     command = [
         sys.executable, "-m", "peer", "plan", "--subscriptions", str(folder / SUBSCRIPTIONS), "--sites",
         str(folder / SITES), "--documents", str(folder / DOCUMENTS), "--out", str(out), "--max-feeds",
-        "none", "--master", options.master, "--json",
+        "none", "--master", options.master, "--link-weight", str(LIVE.link), "--no-joins", "--json",
     ]  # fmt: skip
+    if not options.is_quick:
+        command.append("--no-latency")
     if found["source_feeds"] is not None:
         command += ["--source-feeds", str(found["source_feeds"])]
     if options.time_limit_s is not None:

@@ -23,7 +23,7 @@ _TRIES: Final = 3
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """How to plan. ``keep``: where the plan stays; ``is_dry``: nothing is adopted; ``is_shown``: the batch shows
-    its progress on standard error itself."""
+    its progress on standard error itself; ``is_quick``: latency is lowered once utilization is least."""
 
     documents: int = 40
     master: str = "local[*]"
@@ -32,6 +32,7 @@ class PlanOptions:
     keep: Path | None = None
     is_dry: bool = False
     is_shown: bool = False
+    is_quick: bool = True
 
 
 class Asking(Protocol):

@@ -58,6 +58,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--beta", type=float, default=1.0, metavar="B", help="weight of latency, per second (1)")
     parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for solving, and for improving")
+    parser.add_argument(
+        "--link-weight", type=int, default=512, metavar="F",
+        help="what a feed costs per document besides its bytes: more means fewer inputs (512)",
+    )  # fmt: skip
+    parser.add_argument("--no-joins", action="store_true", help="inputs are joined at the receiver only")
+    parser.add_argument(
+        "--no-latency", action="store_true", help="keep the least utilization, whatever the latency"
+    )
     parser.add_argument("--master", default="local[*]", metavar="URL", help="Spark master (local[*])")
     parser.add_argument("--json", action="store_true", help="print the report's figures as one JSON object")
 
@@ -76,8 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _refuse("--rewritings is 1 or more, --alpha 0 or more, --beta above 0")
     if arguments.time_limit is not None and arguments.time_limit <= 0:
         return _refuse("--time-limit is above 0")
+    from rewriting.pricing import Weights
     from spark_planner.batch import Options, run_batch
 
+    try:
+        weights = Weights(link=arguments.link_weight, joins=not arguments.no_joins)
+    except ValueError as exc:
+        return _refuse(f"--link-weight {arguments.link_weight}: {exc}")
     options = Options(
         arguments.subscriptions,
         arguments.documents,
@@ -89,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.alpha / arguments.beta,
         seconds=arguments.time_limit,
         master=arguments.master,
+        weights=weights,
+        is_improved=not arguments.no_latency,
     )
     made = not arguments.out.exists()
     try:

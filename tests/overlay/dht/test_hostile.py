@@ -23,7 +23,7 @@ from overlay.dht.messages import (
     encode_message,
 )
 from overlay.dht.records import encode_record
-from tests.overlay.dht.network import KEY, free_port, holds, make_record, open_node, open_nodes, until
+from tests.overlay.dht.network import FAST, KEY, free_port, holds, make_record, open_node, open_nodes, until
 
 CALL = b"c" * 16
 
@@ -107,7 +107,7 @@ async def test_a_question_caught_and_sent_on_by_an_outsider_brings_it_into_no_ta
     async with open_node() as dht, Outsider() as member, Outsider(seed=2) as outsider:
         caught = member.sealed(Ping(CALL, member.id))
         await outsider.sock.sendto(caught, dht.address)
-        await trio.sleep(2.5 * 0.15)
+        await trio.sleep(2.5 * FAST.timeout_s)
         assert dht.statistics.peers == 0
 
 
