@@ -213,10 +213,8 @@ class Document:
         if self.declarations or len(self.chars) > _KEPT_BYTES or len(self) > _KEPT_BYTES:
             return self.texts
         written, spans = serialize.everything(self)
-        shift = len(self.chars)
-        return Texts(
-            np.concatenate((self.chars, written)), self.texts.vals, np.where(spans >= 0, spans + shift, -1)
-        )
+        conts = np.where(spans >= 0, spans + len(self.chars), -1)
+        return Texts(np.concatenate((self.chars, written)), self.texts.vals, conts)
 
     @cached_property
     def _made(self) -> _Texts:

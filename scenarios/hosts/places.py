@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 
+class NoLinks(Exception):
+    """Links cannot be changed where there are none (``is_shaped`` tells)."""
+
+
 class Places(Protocol):
     """What a run needs of its hosts."""
 
@@ -64,8 +68,8 @@ class Loopback:
         return function()
 
     def change(self, do: str, **what: Any) -> dict[str, int]:
-        """There is nothing to change."""
-        raise NotImplementedError("loopback has no links that could be changed")
+        """There is nothing to change; ``NoLinks``."""
+        raise NoLinks(f"{do}: on loopback nothing lies between hosts; run with --hosts namespaces")
 
 
 class Namespaces:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from scenarios.hosts.links import Link
-from scenarios.hosts.places import Loopback, namespaces
+from scenarios.hosts.places import Loopback, NoLinks, namespaces
 from scenarios.hosts.tunnels import NoNamespaces, address_of
 
 PING = """
@@ -46,7 +46,7 @@ def ping(places):
 def test_loopback_has_no_links_to_change():
     places = Loopback()
     assert 0 < ping(places) < 30
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(NoLinks, match="namespaces"):
         places.change("heal")
 
 
