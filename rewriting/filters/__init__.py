@@ -1,7 +1,7 @@
 """Attribute filters and messages: values shared by planned feeds and the content-driven network.
 
-``filter`` holds key-value subscriptions and their patterns, ``message`` what they match. Regions come with the
-content-driven network.
+``filter`` holds key-value subscriptions and their patterns, ``message`` what they match; ``space`` makes points of
+filters and regions of messages, ``region`` holds the geometry. Start at ``filter``, then ``space``.
 
 >>> from rewriting.filters import Filter, message_document
 >>> from xmlmatch import match
@@ -15,8 +15,28 @@ content-driven network.
 [('<message location="England" title="Rowing" topic="sport"/>', 'England', 'sport')]
 """
 
-from rewriting.filters.errors import FilterError, MessageError
+from rewriting.filters.errors import FilterError, MessageError, RegionError, SpaceError
 from rewriting.filters.filter import Condition, Filter
 from rewriting.filters.message import message_document
+from rewriting.filters.region import Box, Point, Quadrants, Rectangle, Region, above, below
+from rewriting.filters.space import Dimension, Kind, Space
 
-__all__ = ["Condition", "Filter", "FilterError", "MessageError", "message_document"]
+__all__ = [
+    "Box",
+    "Condition",
+    "Dimension",
+    "Filter",
+    "FilterError",
+    "Kind",
+    "MessageError",
+    "Point",
+    "Quadrants",
+    "Rectangle",
+    "Region",
+    "RegionError",
+    "Space",
+    "SpaceError",
+    "above",
+    "below",
+    "message_document",
+]

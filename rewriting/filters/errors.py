@@ -16,3 +16,11 @@ class FilterError(RewritingError):
 
 class MessageError(RewritingError):
     """Something that cannot be a message."""
+
+
+class RegionError(RewritingError):
+    """A box or region that has no points, or not as many coordinates as its space."""
+
+
+class SpaceError(RewritingError):
+    """A space that cannot be declared, or a point that does not lie in it."""

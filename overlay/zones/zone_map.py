@@ -1,0 +1,113 @@
+"""Who owns which zone: a map that grows by versions, and what it takes to go from one to the next.
+
+Theory of operation. The catalog alone changes the map, one version at a time. A change splits zones, or grants
+them; a grant carries the version it was made in as its *fencing number*, so of two owners that both believe in
+their grant the higher number is right. Machines keep copies, which may lag behind. Whoever acts on a message must
+know the map at least as the message's publisher did (the message is stamped with the version): an owner that has
+lost its zone while it was cut off does not have that version, asks for it, and finds that it owns nothing any
+more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from overlay.zones.errors import NoSuchZone, StaleGrant
+from overlay.zones.tree import Split, ZoneTree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_ZONES: Final = 1 << 17
+"""How many zones a space may have: every machine keeps the whole map."""
+
+
+class Grant(NamedTuple):
+    """Who owns a zone, and since which version of the map."""
+
+    owner: str
+    fence: int
+
+
+class Change(NamedTuple):
+    """One step of the map, from the version before ``version``: splits first, then grants."""
+
+    version: int
+    splits: tuple[tuple[str, int, float], ...] = ()
+    grants: tuple[tuple[str, str], ...] = ()
+    """Zones and their new owners."""
+
+
+class ZoneMap:
+    """The zones of a space and their owners, as of a version.
+
+    >>> known = ZoneMap(2)
+    >>> known.apply(Change(1, (), (("", "a"),)))
+    >>> known.apply(Change(2, (("", 0, 5.0),), (("0", "a"), ("1", "b"))))
+    >>> known.owner("1"), known.grants["1"].fence, known.version, known.owned_by("a")
+    ('b', 2, 2, ['0'])
+    """
+
+    def __init__(self, axes: int) -> None:
+        self.tree = ZoneTree(axes)
+        self.version = 0
+        self.grants: dict[str, Grant] = {}
+
+    def apply(self, change: Change) -> None:
+        """Take one step; one that was taken already changes nothing, one that leaves some out is refused."""
+        if change.version <= self.version:
+            return
+        if change.version != self.version + 1:
+            raise StaleGrant(f"version {change.version} does not follow on {self.version}")
+        for prefix, axis, value in change.splits:
+            self.tree.split(prefix, Split(axis, value))
+            owner = self.grants.pop(prefix, None)
+            if owner is not None:  # both halves stay with the owner, unless the change says otherwise
+                self.grants[prefix + "0"] = self.grants[prefix + "1"] = owner
+        for prefix, name in change.grants:
+            if not self.tree.is_leaf(prefix):
+                raise NoSuchZone(prefix)
+            self.grants[prefix] = Grant(name, change.version)
+        self.version = change.version
+
+    def owner(self, prefix: str) -> str | None:
+        """Return who owns a zone."""
+        grant = self.grants.get(prefix)
+        return None if grant is None else grant.owner
+
+    def owned_by(self, owner: str) -> list[str]:
+        """List a machine's zones."""
+        return sorted(prefix for prefix, grant in self.grants.items() if grant.owner == owner)
+
+    def owners(self) -> dict[str, list[str]]:
+        """List the zones of every machine that has some."""
+        found: dict[str, list[str]] = {}
+        for prefix, grant in sorted(self.grants.items()):
+            found.setdefault(grant.owner, []).append(prefix)
+        return found
+
+
+class History(NamedTuple):
+    """The map at the catalog: with all its steps, so that others can catch up from wherever they are."""
+
+    now: ZoneMap
+    steps: list[Change]
+
+    @classmethod
+    def begin(cls, axes: int) -> History:
+        """Return a space that nobody owns yet."""
+        return cls(ZoneMap(axes), [])
+
+    def change(self, splits: Mapping[str, Split] | None = None, grants: Mapping[str, str] | None = None) -> Change:
+        """Make the next step, and return it."""
+        cuts = tuple((prefix, at.axis, at.value) for prefix, at in (splits or {}).items())
+        step = Change(self.now.version + 1, cuts, tuple(sorted((grants or {}).items())))
+        if len(self.now.grants) + len(cuts) > MAX_ZONES:
+            raise StaleGrant(f"a space has up to {MAX_ZONES:,} zones")
+        self.now.apply(step)
+        self.steps.append(step)
+        return step
+
+    def since(self, version: int, most: int = 1000) -> Iterator[Change]:
+        """List steps after a version, the next ones first."""
+        yield from self.steps[version : version + most]
