@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from scenarios.running.picture import topology
+from scenarios.running.strip import MOST_LANES, strip
 from scenarios.scenario_file import SOURCE
-from spark_planner.charts import Bar, Line, Mark, escaped, horizontal_bars, linear_axis, plot, whole_axis
+from spark_planner.charts import Axis, Line, escaped, horizontal_bars, linear_axis, plot
 from spark_planner.report_cards import chart_card, table_card, table_html
-from spark_planner.report_numbers import amount_text, count_text, duration_text, percent_text
+from spark_planner.report_numbers import count_text, duration_text, percent_text, some_text
 from spark_planner.report_style import STYLE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_STYLE: Final = ".said th,.said td{text-align:left}.said td:last-child{width:45%;white-space:normal}"
 _HEAD: Final = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Scenario report</title>
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>{STYLE}</style></head>
+<style>{STYLE}{_STYLE}</style></head>
 """
-_MOST_MARKS: Final = 12
 _MOST_HOSTS: Final = 25
 
 
@@ -36,6 +38,7 @@ def page(found: dict[str, Any]) -> str:
     """Return the page."""
     cards = [
         _delivery_card(found),
+        _speed_card(found),
         _levels_card(found),
         _bytes_card(found),
         _topology_card(found),
@@ -46,7 +49,7 @@ def page(found: dict[str, Any]) -> str:
 
 def _headline(found: dict[str, Any]) -> str:
     wrong = found["violations"]
-    verdict = "Everybody got exactly its own" if not wrong else f"{len(wrong)} violations"
+    verdict = "Everybody got exactly its own" if not wrong else some_text(len(wrong), "violation")
     lede = (
         f"{count_text(found['delivered'])} of {count_text(found['expected'])} results were delivered to "
         f"{count_text(found['subscriptions'])} subscriptions on {count_text(found['host_count'])} hosts, "
@@ -82,57 +85,109 @@ def _delivery_card(found: dict[str, Any]) -> str:
     points = [(at, seconds) for at, seconds in found["deliveries"]]
     if not points:
         return ""
-    happened = found["happened"][:_MOST_MARKS]
-    end = max([points[-1][0], *(at for at, _, _ in happened)])
-    chart = plot(
-        "Delivery time of each document", linear_axis("seconds since the first document", 0, end),
-        linear_axis("seconds until the last view was served", 0, max(s for _, s in points), rounded=True),
-        lines=[Line(points, "best")], marks=[Mark(at, what, "hard") for at, what, _ in happened],
-    )  # fmt: skip
+    spans = [(begin, end, text, _tone(text)) for begin, end, text in found["spans"]]
     rows = [[f"{at:g} s", duration_text(seconds)] for at, seconds in points]
-    return chart_card(
-        "Delivery time, and what happened", chart,
-        "When each document was due, and how long until every subscription with results for it had them.",
+    more = len(spans) - MOST_LANES
+    caption = "When each document was due, and how long until every subscription with results for it had them. "
+    caption += "Below: faults and plans, from when to when."
+    caption += f" {more} more are in the table at the end." if more > 0 else ""
+    card = chart_card(
+        "Delivery time, and what happened", strip("Delivery time of each document", points, spans), caption,
         table_html("Delivery time by document", ["due at", "delivery time"], rows),
     )  # fmt: skip
+    return card.replace('class="card"', 'class="card wide"', 1)
+
+
+def _tone(text: str) -> str:
+    match text.partition(" ")[0]:
+        case "replan":
+            return "loga"
+        case "subscribe" | "unsubscribe" | "start" | "thaw" | "heal":
+            return "ties"
+        case "stop":
+            return "improvement"
+        case _:
+            return "hard"
+
+
+def _speed_card(found: dict[str, Any]) -> str:
+    """Delivery times and latencies as shares of documents and results that were faster."""
+    tones = ("best", "ties", "loga", "improvement", "plan", "ilp")
+    every = {f"level {level}": one for level, one in found["level_curves_s"].items() if one}
+    if not found["delivery_curve_s"]:
+        return ""
+    shown = dict(list(every.items())[: len(tones)])
+    curves = [
+        *((one, tone, name) for (name, one), tone in zip(shown.items(), tones, strict=False)),
+        (found["delivery_curve_s"], "hard", "a document, everywhere"),
+    ]
+    least = max(min(values[0] for values, _, _ in curves), 0.001)
+    lines = [
+        Line([(max(value, least), 100 * i / (len(values) - 1)) for i, value in enumerate(values)], tone)
+        for values, tone, _ in curves
+    ]
+    most = max(values[-1] for values, _, _ in curves)
+    chart = plot(
+        "Latency by level, and delivery time", _seconds_axis("seconds since the document was due", least, most),
+        linear_axis("% were served by then", 0, 100, most=5), lines=lines,
+    )  # fmt: skip
+    parts = {f"level {level}": one for level, one in found["level_latency_s"].items() if one["count"]}
+    parts["a document, everywhere"] = found["delivery_s"]
+    counts = {f"level {level}": count_text(count) for level, count in found["levels"].items()}
+    columns = ("min", "avg", "p50", "p90", "p99", "max")
+    rows = [
+        [name, counts.get(name, ""), *(duration_text(one[of]) for of in columns)] for name, one in parts.items()
+    ]
+    head = ["", "subscriptions", "least", "average", "50 %", "90 %", "99 %", "most"]
+    return chart_card(
+        "Latency by level", chart,
+        "The share of results that were stored so soon after their document was due, by how many feeds the "
+        "subscription is away from the source (at the end); and of documents that were everywhere.",
+        table_html("Latency by level, and delivery time", head, rows),
+        [(tone, name) for _, tone, name in curves],
+    )  # fmt: skip
+
+
+def _seconds_axis(label: str, least: float, most: float) -> Axis:
+    """Return a logarithmic axis of times, whole decades of them."""
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(max(most, least * 1.01)))
+    ticks = tuple(
+        (10.0**n, duration_text(10.0**n).replace(".00", "").replace(".0", "")) for n in range(low, high + 1)
+    )
+    return Axis(label, 10.0**low, 10.0**high, ticks, log=True)
 
 
 def _levels_card(found: dict[str, Any]) -> str:
-    part = {int(level): one for level, one in found["level_latency_s"].items() if one["count"]}
-    if not part:
-        return ""
-    highest = max(one["p90"] for one in part.values())
-    bars = [
-        Bar(level - 0.4, level + 0.4, one["avg"], "best", f"level {level}: {duration_text(one['avg'])} on average")
-        for level, one in part.items()
-    ]
-    lines = [Line([(level, one["p90"]) for level, one in part.items()], "improvement", dashed=True)]
-    chart = plot(
-        "Latency by level", whole_axis("level: feeds between the source and the subscription", 1, max(part)),
-        linear_axis("seconds", 0, highest, rounded=True), bars=bars, lines=lines,
-    )  # fmt: skip
-    rows = [
-        [f"level {level}", count_text(found["levels"].get(str(level), 0)), duration_text(one["min"]),
-         duration_text(one["avg"]), duration_text(one["p90"]), duration_text(one["max"])]
-        for level, one in part.items()
-    ]  # fmt: skip
+    rows = [(f"level {level}", float(count), count_text(count)) for level, count in found["levels"].items()]
     return chart_card(
-        "Latency by level", chart, "From when a document was due until its results were stored.",
-        table_html("Latency by level", ["level", "subscriptions", "least", "average", "90 %", "most"], rows),
-        [("best", "average"), ("improvement", "90 % are faster")],
+        "Subscriptions by level", horizontal_bars("Subscriptions by level", "subscriptions", rows, tone="best"),
+        "A subscription of level 1 is fed by the source, one of level 2 by such a subscription, and so on.",
+        table_html("Subscriptions by level", ["level", "subscriptions"], [[name, text] for name, _, text in rows]),
     )  # fmt: skip
 
 
 def _bytes_card(found: dict[str, Any]) -> str:
     every = sorted(found["bytes_sent"].items(), key=lambda one: (one[0] != SOURCE, -one[1]))
-    rows = [(name, float(value), f"{amount_text(value)}B") for name, value in every[:_MOST_HOSTS]]
+    rows = [(name, value / 1e6, _bytes_text(value)) for name, value in every[:_MOST_HOSTS]]
     direct = (
-        f"Feeding everybody itself the source would have sent {amount_text(found['direct_bytes'])}B of results."
+        f"Feeding everybody itself the source would have sent {_bytes_text(found['direct_bytes'])} of results."
     )
     return chart_card(
-        "Bytes sent", horizontal_bars("Bytes sent by host", "bytes", rows, tone="ilp"), direct,
+        "Bytes sent", horizontal_bars("Bytes sent by host", "MB", rows, tone="ilp"), direct,
         table_html("Bytes sent", ["host", "bytes"], [[name, count_text(value)] for name, value in every]),
     )  # fmt: skip
+
+
+def _bytes_text(value: float) -> str:
+    """Say an amount of bytes.
+
+    >>> _bytes_text(345_928), _bytes_text(8_964_000)
+    ('346 kB', '8.96 MB')
+    """
+    for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= size:
+            return f"{value / size:,.3g} {name}"
+    return f"{value:,.0f} bytes"
 
 
 def _topology_card(found: dict[str, Any]) -> str:
@@ -148,12 +203,12 @@ def _topology_card(found: dict[str, Any]) -> str:
 
 def _events_card(found: dict[str, Any]) -> str:
     rows = [[f"{at:.1f} s", what, outcome] for at, what, outcome in found["happened"]]
-    rows += [["plan", f"{one['seconds']} s", _plan_text(one)] for one in found["plans"]]
+    rows += [[f"{one['at'] + one['seconds']:.1f} s", "planned", _plan_text(one)] for one in found["plans"]]
     if not rows:
         return ""
     table = table_html("What happened", ["when", "what", "outcome"], rows)
     return table_card(
-        "What happened", table, kind="wide list", caption="Faults and plans, from the first document on."
+        "What happened", table, kind="wide list said", caption="Faults and plans, from the first document on."
     )
 
 

@@ -62,7 +62,7 @@ def _edge(start: tuple[float, float], end: tuple[float, float], hint: str, share
     (x1, y1), (x2, y2) = start, end
     bend_x, bend_y = (x1 + x2) / 2 + 0.12 * (y1 - y2), (y1 + y2) / 2 + 0.12 * (x2 - x1)
     path = f"M{x1:.1f} {y1:.1f}Q{bend_x:.1f} {bend_y:.1f} {x2:.1f} {y2:.1f}"
-    width, opacity = 0.5 + 2.5 * share, 0.25 + 0.55 * share
+    width, opacity = 0.8 + 2.6 * share, 0.4 + 0.5 * share
     return (
         f'<path class="stroke {tone}" style="stroke-width:{width:.1f};opacity:{opacity:.2f}" d="{path}">'
         f"<title>{escaped(hint)}</title></path>"

@@ -6,11 +6,8 @@ the run. Times count from the first document. What everybody got is judged after
 
 from __future__ import annotations
 
-import json
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -19,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
 from scenarios.running.cast import cast_of, links_of
+from scenarios.running.plans import Plans
 from scenarios.running.truth import Owed, Published
 from scenarios.scenario_file import LARGEST, SOURCE
 from scenarios.timeline import timeline
@@ -34,8 +32,7 @@ if TYPE_CHECKING:
 
 _AGAIN_S: Final = 0.1
 _LOOK_S: Final = 0.25
-_SAMPLED: Final = 5
-"""Documents before the run: what a plan takes its statistics from."""
+_END_S: Final = 2.0
 
 
 class RunFailed(Exception):
@@ -49,6 +46,9 @@ class Happened:
     at: float
     what: str
     outcome: str = ""
+    event: int = 0
+    undoes: int | None = None
+    """The number of its event, and of the one that it ended."""
 
 
 @dataclass(slots=True)
@@ -71,29 +71,38 @@ class Story:
     """How long each phase took."""
 
 
+def _nowhere(what: str, done: int, total: int) -> None:
+    """Nobody watches how far it is."""
+
+
 class Run:
-    """See the module's text; ``told`` hears of each step."""
+    """See the module's text; ``told`` hears of each step, ``going`` how many of how many are done meanwhile."""
 
     def __init__(
-        self, scenario: Scenario, network: ProcessNetwork, places: Places, told: Callable[[str], None]
-    ) -> None:
-        self._scenario, self._network, self._places, self._told = scenario, network, places, told
+        self, scenario: Scenario, network: ProcessNetwork, places: Places, told: Callable[[str], None],
+        going: Callable[[str, int, int], None] = _nowhere,
+    ) -> None:  # fmt: skip
+        self._scenario, self._network, self._places = scenario, network, places
+        self._told, self._going = told, going
         self._cast = cast_of(scenario)
         self._links = links_of(scenario)
         self._later = list(self._cast.later)
         self._rng = random.Random(f"{scenario.seed} faults")
         self._hosts_of: dict[int, list[str]] = {}
         self._away: set[str] = set()
-        self._replans: list[tuple[subprocess.Popen[str], float]] = []
+        self._plans = Plans(network.home(SOURCE), network.folder / "planning")
         self._failed: list[BaseException] = []
+        self._is_over = threading.Event()
         self.story = Story()
 
     def play(self) -> Story:
         """Run all of it."""
-        for phase in (self._start, self._subscribe, self._publish, self._settle, self._look):
-            begun = time.monotonic()
-            phase()
-            self.story.seconds[phase.__name__.strip("_")] = round(time.monotonic() - begun, 2)
+        with self._plans:
+            for phase in (self._start, self._subscribe, self._publish, self._settle, self._look):
+                begun = time.monotonic()
+                phase()
+                self.story.seconds[phase.__name__.strip("_")] = round(time.monotonic() - begun, 2)
+        self.story.plans = self._plans.told
         return self.story
 
     # Phases.
@@ -104,15 +113,18 @@ class Run:
         feeds = () if part.source.feeds is None else ("--feeds", str(part.source.feeds))
         self._network.start_source(*feeds)
         capacity = () if part.hosts.capacity is None else ("--capacity", str(part.hosts.capacity))
-        for name in names:
+        for done, name in enumerate(names):
+            self._going("joining", done, len(names))
             self._network.join(name)
             self._network.begin_peer(name, *capacity)
-        for name in names:
+        for done, name in enumerate(names):
+            self._going("starting", done, len(names))
             self._network.await_ready(name)
 
     def _subscribe(self) -> None:
         self._told(f"subscribing {len(self._cast.first):,} times")
-        for wish in self._cast.first:
+        for done, wish in enumerate(self._cast.first):
+            self._going("subscribing", done, len(self._cast.first))
             self._add(wish)
 
     def _publish(self) -> None:
@@ -121,29 +133,34 @@ class Run:
         self._told(f"publishing {count:,} documents at {self._scenario.documents.rate:g}/s")
         self.story.began = time.time()
         begun = time.monotonic()
-        publisher = threading.Thread(target=self._publish_all, args=(begun,))
+        publisher = threading.Thread(target=self._publish_all, args=(begun,), daemon=True)
         publisher.start()
         try:
             for event in events:
-                time.sleep(max(0.0, begun + event.at - time.monotonic()))
-                self._reap()
+                while (rest := begun + event.at - time.monotonic()) > 0:
+                    self._look_on(min(rest, _LOOK_S))
                 self._happen(event, begun)
             while publisher.is_alive():
-                publisher.join(_LOOK_S)
-                self._reap()
+                self._look_on(_LOOK_S)
         finally:
-            publisher.join()
+            self._is_over.set()
+            publisher.join(_END_S)  # if a daemon that is halted keeps it waiting, that daemon's end frees it
         if self._failed:
             raise self._failed[0]
-        while self._replans:
-            self._reap()
+        while not self._plans.are_done:
+            self._going("waiting for the plan", count, count)
             time.sleep(_LOOK_S)
+
+    def _look_on(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self._going("publishing", len(self.story.documents), len(self._cast.documents))
 
     def _publish_all(self, begun: float) -> None:
         try:
             for i, body in enumerate(self._cast.documents):
                 due = begun + i / self._scenario.documents.rate
-                time.sleep(max(0.0, due - time.monotonic()))
+                if self._is_over.wait(max(0.0, due - time.monotonic())):
+                    return
                 number = self._patiently(lambda i=i, body=body: self._network.publish(f"document-{i}", body))  # type: ignore[misc]  # its defaults
                 self.story.documents.append(Published(number, self.story.began + due - begun, body))
         except BaseException as exc:  # raised again by the thread of the run
@@ -162,6 +179,7 @@ class Run:
             late = self._late(last)
             self.story.is_complete = not late
             if late:
+                self._going("complete", len(self.story.owed) - len(late), len(self.story.owed))
                 time.sleep(_LOOK_S)
 
     def _late(self, last: int) -> list[str]:
@@ -195,13 +213,14 @@ class Run:
     def _happen(self, event: Event, begun: float) -> None:
         """Let an event happen, and note what came of it."""
         self._told(event.shown)
+        at = round(time.monotonic() - begun, 2)
         try:
-            outcome = self._do(event)
+            outcome = self._do(event, at)
         except (CommandError, RunFailed) as exc:
             outcome = f"failed: {exc}"
-        self.story.happened.append(Happened(round(time.monotonic() - begun, 2), event.shown, outcome))
+        self.story.happened.append(Happened(at, event.shown, outcome, event.number, event.undoes))
 
-    def _do(self, event: Event) -> str:
+    def _do(self, event: Event, at: float) -> str:
         if event.do in ("links", "cut", "heal") and not self._places.is_shaped:
             return "left out: on loopback there is nothing between hosts that could fail"
         match event.do:
@@ -223,7 +242,7 @@ class Run:
             case "unsubscribe":
                 self._remove(event.what["count"])
             case "replan":
-                self._replan(latency=event.what["latency"])
+                self._plans.begin(at, latency=event.what["latency"])
         return ""
 
     def _to_daemons(self, event: Event) -> str:
@@ -281,21 +300,6 @@ class Run:
             )
             one.end = int(told["end"])
 
-    def _replan(self, *, latency: bool) -> None:
-        command = [sys.executable, "-m", "peer", "replan", "--home", str(self._network.home(SOURCE)), "--json"]
-        command += [] if latency else ["--no-latency"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self._replans.append((process, time.monotonic()))
-
-    def _reap(self) -> None:
-        """Take in what plans have said that are done."""
-        for process, begun in [one for one in self._replans if one[0].poll() is not None]:
-            out, wrong = process.communicate()
-            told: dict[str, Any] = {"seconds": round(time.monotonic() - begun, 1)}
-            told |= json.loads(out.splitlines()[-1]) if process.returncode == 0 else {"failed": wrong[-500:]}
-            self.story.plans.append(told)
-            self._replans.remove((process, begun))
-
     def _patiently(self, function: Callable[[], Any]) -> Any:
         """Ask until there is an answer: what is asked so may be asked twice."""
         end = time.monotonic() + self._scenario.settle_s
@@ -303,6 +307,6 @@ class Run:
             try:
                 return function()
             except (CommandError, OSError) as exc:
-                if time.monotonic() > end:
+                if time.monotonic() > end or self._is_over.is_set():
                     raise RunFailed(str(exc)) from exc
                 time.sleep(_AGAIN_S)
