@@ -255,7 +255,7 @@ def pip_install(*what: str, missing: str) -> None:
 def warm_up() -> None:
     """Compile the kernels into Numba's cache on disk, so that the first command does not have to."""
     say(f"compiling kernels, once, about {KERNELS_S} s")
-    for names in (("xmlmatch", "rewriting"), ("planner",)):  # the planner's contain what the others' do
+    for names in (("xmlmatch", "rewriting"), ("planner", "overlay")):  # the planner's contain what the others' do
         packages = [name for name in names if (ROOT / name / "warm.py").exists()]
         with ThreadPoolExecutor(2) as pool:
             for done in pool.map(lambda name: run([VENV_PYTHON, "-m", f"{name}.warm"], cwd=ROOT), packages):

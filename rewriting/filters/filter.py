@@ -5,50 +5,35 @@ number below 50; a missing attribute satisfies nothing. Section 4.4 of the Delta
 with the very same covers, and so do we: a message is an element with attributes, a filter a pattern over it, and
 everything in ``rewriting`` applies. A filter returns what it asks about, what it selects besides, and the whole
 message if it says so; so ``topic = 'sport'`` and ``location = 'England'`` together feed ``topic = 'sport' and
-location = 'England'``, by joining on the message.
+location = 'England'``, by joining on the message. Patterns know comparisons only: ``in`` and ``prefix`` are for
+the content-driven network.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rewriting.filters.condition import Condition, Test, can_hold
 from rewriting.filters.errors import FilterError
-from xmlmatch.numerals import NUMERAL, number
+from rewriting.filters.reading import NAME, FilterReader
 from xmlmatch.pattern import Axis, Column, Pattern, PatternNode, Return, canonical
-from xmlmatch.predicates import Operator, Predicate, satisfiable
+from xmlmatch.predicates import Predicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rewriting.filters.values import Value
+
 MESSAGE: Final = "message"
 MAX_CHARS: Final = 10_000
 MAX_CONDITIONS: Final = 64
-NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 NAME_RULE: Final = "use letters, digits, _ . and -, and not xmlns"
-_SPACE: Final = re.compile(r"\s*")
-_OPERATOR: Final = re.compile(r"!=|<=|>=|=|<|>")
-_STRING: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
-_AND: Final = re.compile(r"and\b")
 
 
 def is_name(text: str) -> bool:
     """Say whether a text can name an attribute; ``xmlns`` would declare a namespace instead."""
     return NAME.fullmatch(text) is not None and text != "xmlns"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What one attribute must satisfy."""
-
-    attribute: str
-    predicate: Predicate
-
-    def __str__(self) -> str:
-        text = str(self.predicate)
-        operator = self.predicate.operator.value
-        return f"{self.attribute} {operator} {text.removeprefix(operator)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +66,8 @@ class Filter:
     @classmethod
     def parse(cls, text: str, *, select: Iterable[str] = (), whole: bool = False) -> Filter:
         """Read conditions joined by ``and``; raise ``FilterError`` with the column and what was expected."""
-        if len(text) > MAX_CHARS:
-            raise FilterError(f"longer than {MAX_CHARS:,} characters", MAX_CHARS)
-        if isinstance(select, str):
-            raise TypeError("select is a list of attribute names, not one string")
-        conditions = _Reader(text).conditions() if text.strip() else []
+        check_text(text, select)
+        conditions = FilterReader(text).conjunction() if text.strip() else []
         return cls(tuple(conditions), tuple(select), whole)
 
     def __str__(self) -> str:
@@ -95,72 +77,47 @@ class Filter:
     @property
     def contradiction(self) -> str | None:
         """Name an attribute that no value can satisfy, or None."""
-        for name, predicates in self._by_attribute().items():
-            if not satisfiable(predicates):
+        for name, tests in self._by_attribute().items():
+            if not can_hold(tests):
                 return name
         return None
 
-    def matches(self, message: Mapping[str, str]) -> bool:
+    def matches(self, message: Mapping[str, Value]) -> bool:
         """Say whether a message satisfies every condition."""
-        return all(
-            c.attribute in message and c.predicate.holds(message[c.attribute]) for c in self.conditions
-        ) and all(name in message for name in self.select)
+        return all(c.attribute in message and c.holds(message[c.attribute]) for c in self.conditions) and all(
+            name in message for name in self.select
+        )
 
     def pattern(self) -> Pattern:
-        """Return the pattern over messages that means the same."""
+        """Return the pattern over messages that means the same; ``FilterError`` if there is none."""
         nodes = [PatternNode(MESSAGE, Axis.CHILD, -1, (), (Return.CONT,) if self.whole else ())]
         asked = self._by_attribute()
         nodes += [
-            PatternNode(f"@{name}", Axis.CHILD, 0, tuple(asked.get(name, ())), (Return.VAL,))
+            PatternNode(f"@{name}", Axis.CHILD, 0, _comparisons(name, asked.get(name, ())), (Return.VAL,))
             for name in sorted({*asked, *self.select})
         ]
         selection = [Column(i, what) for i, node in enumerate(nodes) for what in node.returns]
         return canonical(nodes, selection)
 
-    def _by_attribute(self) -> dict[str, list[Predicate]]:
-        asked: dict[str, list[Predicate]] = {}
+    def _by_attribute(self) -> dict[str, list[Test]]:
+        asked: dict[str, list[Test]] = {}
         for c in self.conditions:
             asked.setdefault(c.attribute, []).append(c.predicate)
         return asked
 
 
-class _Reader:
-    """Reads conditions from text."""
+def check_text(text: str, select: Iterable[str]) -> None:
+    """Refuse what is too long, and one string in place of a list of names."""
+    if len(text) > MAX_CHARS:
+        raise FilterError(f"longer than {MAX_CHARS:,} characters", MAX_CHARS)
+    if isinstance(select, str):
+        raise TypeError("select is a list of attribute names, not one string")
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
 
-    def conditions(self) -> list[Condition]:
-        found = [self._condition()]
-        while self._rest():
-            self._take(_AND, "'and' and another condition")
-            found.append(self._condition())
-        return found
-
-    def _rest(self) -> bool:
-        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches everything
-        return self._at < len(self._text)
-
-    def _take(self, what: re.Pattern[str], name: str) -> str:
-        self._rest()
-        found = what.match(self._text, self._at)
-        if found is None:
-            raise FilterError(f"expected {name}", self._at)
-        self._at = found.end()
-        return found[0]
-
-    def _condition(self) -> Condition:
-        attribute = self._take(NAME, "an attribute name")
-        operator = Operator(self._take(_OPERATOR, "= != < <= > or >="))
-        self._rest()
-        start = self._at
-        if (quoted := _STRING.match(self._text, self._at)) is not None:
-            self._at = quoted.end()
-            constant: str | float = quoted[0][1:-1]
-        else:
-            constant = number(self._take(NUMERAL, "a quoted string or a number"))
-        try:
-            return Condition(attribute, Predicate(operator, constant))
-        except ValueError as exc:
-            raise FilterError(str(exc), start) from None
+def _comparisons(name: str, tests: Iterable[Test]) -> tuple[Predicate, ...]:
+    found = []
+    for test in tests:
+        if not isinstance(test, Predicate):
+            raise FilterError(f"{Condition(name, test)} has no pattern: patterns know only = != < <= > >=", 0)
+        found.append(test)
+    return tuple(found)

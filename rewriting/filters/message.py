@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from rewriting.filters.errors import MessageError
 from rewriting.filters.filter import MESSAGE, NAME_RULE, is_name
+from rewriting.filters.values import text_of
 from xmlmatch import Document, DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rewriting.filters.values import Value
 
 MAX_ATTRIBUTES: Final = 256
 _ESCAPED: Final = str.maketrans(
@@ -17,7 +20,7 @@ _ESCAPED: Final = str.maketrans(
 )
 
 
-def message_document(attributes: Mapping[str, str]) -> Document:
+def message_document(attributes: Mapping[str, Value]) -> Document:
     """Turn a message into the document that patterns of filters match.
 
     >>> document = message_document({"topic": "sport", "price": "12"})
@@ -29,7 +32,9 @@ def message_document(attributes: Mapping[str, str]) -> Document:
     for name in attributes:
         if not is_name(name):
             raise MessageError(f"{name!r} is no attribute name; {NAME_RULE}")
-    words = "".join(f' {name}="{value.translate(_ESCAPED)}"' for name, value in sorted(attributes.items()))
+    words = "".join(
+        f' {name}="{text_of(value).translate(_ESCAPED)}"' for name, value in sorted(attributes.items())
+    )
     try:
         return Document.parse(f"<{MESSAGE}{words}/>".encode())
     except (DocumentError, UnicodeEncodeError) as exc:

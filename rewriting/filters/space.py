@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from rewriting.filters.condition import OneOf, Prefix
 from rewriting.filters.errors import SpaceError
 from rewriting.filters.filter import NAME_RULE, Filter, is_name
 from rewriting.filters.region import Point, Rectangle
@@ -30,6 +31,7 @@ from xmlmatch.predicates import Operator
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rewriting.filters.condition import Test
     from xmlmatch.predicates import Predicate
 
 MAX_DIMENSIONS: Final = 8
@@ -84,9 +86,24 @@ class Dimension:
                 text = value.encode("utf-8", "surrogatepass")
                 return float(int.from_bytes(blake2b(text, digest_size=_TEXT_BYTES).digest()))
 
-    def bounds(self, predicate: Predicate) -> tuple[float, float]:
-        """Return a range that holds the coordinates of all values that satisfy a predicate, where they have
-        one."""
+    def bounds(self, test: Test) -> tuple[float, float]:
+        """Return a range that holds the coordinates of all values that satisfy a test, where they have one.
+
+        >>> Dimension("price", low=0, high=100).bounds(OneOf((20.0, 50.0)))
+        (20.0, 50.0)
+        """
+        if isinstance(test, OneOf):
+            ranges = [self._compared(predicate) for predicate in test.equalities()]
+            return min(low for low, _ in ranges), max(high for _, high in ranges)
+        if isinstance(test, Prefix):
+            if self.kind is not Kind.ORDERED:
+                return self.low, self.high
+            head = test.beginning.encode("utf-8", "surrogatepass")[:_TEXT_BYTES]
+            first, last = head.ljust(_TEXT_BYTES, b"\0"), head.ljust(_TEXT_BYTES, b"\xff")
+            return float(int.from_bytes(first)), float(int.from_bytes(last))
+        return self._compared(test)
+
+    def _compared(self, predicate: Predicate) -> tuple[float, float]:
         constant, operator = predicate.constant, predicate.operator
         if operator is Operator.NE:
             return self.low, self.high

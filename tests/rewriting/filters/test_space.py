@@ -85,3 +85,12 @@ def test_a_space_for_chosen_points_has_one_axis_per_dimension_and_no_filters():
 def test_what_is_no_space_is_refused(make, reason):
     with pytest.raises(SpaceError, match=reason):
         make()
+
+
+def test_lists_and_beginnings_bound_where_values_lie():
+    space = Space("s", (Dimension("n", low=0, high=9), Dimension("t", Kind.ORDERED), Dimension("h", Kind.HASHED)))
+    wanted = Filter.parse("n in (2, 5) and t prefix 'ab' and h prefix 'x'")
+    assert wanted.matches({"n": "5", "t": "abz", "h": "xy"})
+    assert space.region({"n": "5", "t": "abz", "h": "xy"}).contains(space.point(wanted))
+    assert not space.region({"n": "6", "t": "abz", "h": "xy"}).contains(space.point(wanted))
+    assert not space.region({"n": "5", "t": "ac", "h": "xy"}).contains(space.point(wanted))

@@ -1,0 +1,200 @@
+"""The one interface of all filtering algorithms.
+
+A *subscription* has a number, given at ``insert``, and one or several conjunctions, each on a *row*. An engine
+knows rows and predicates only. Numbers of deleted subscriptions are given out again, the latest first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from overlay.matching.counting import Counting
+from overlay.matching.errors import BadBatch, UnknownSubscription
+from overlay.matching.explaining import Explanation, failures
+from overlay.matching.kernels import grown
+from overlay.matching.numbering import Numbering
+from overlay.matching.predicate_index import PredicateIndex
+from overlay.matching.vocabulary import Event, ValueType, Vocabulary
+from rewriting.filters import Disjunction, Filter, OneOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from overlay.matching.batch import Batch
+    from rewriting.filters import Condition, Value
+
+MAX_PREDICATES: Final = 250
+"""Of one conjunction: counts of satisfied ones are bytes."""
+CHUNK: Final = 1 << 16
+"""Conjunctions of a batch that are taken at once."""
+
+
+class Engine(Protocol):
+    """What an algorithm does with rows."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def add(self, rows: NDArray[np.int64], numbers: NDArray[np.int32], ends: NDArray[np.int64]) -> None:
+        """Add conjunctions of predicates, each under the number of a row."""
+
+    def remove(self, row: int) -> NDArray[np.int32]:
+        """Remove a row; return its predicates, of which the caller lets go."""
+
+    def predicates(self, row: int) -> NDArray[np.int32]:
+        """Return the predicates of a row."""
+
+    def match(self, event: Event, reached: NDArray[np.int32], found: NDArray[np.int32]) -> int:
+        """Put matching rows into ``found``; return how many there are, more than fit if it is too short."""
+
+
+class Matcher:
+    """Finds the subscriptions that an event matches; not for several threads at once.
+
+    >>> matcher = Matcher()
+    >>> cheap = matcher.insert(Filter.parse("topic = 'sport' and price < 50"))
+    >>> either = matcher.insert(Disjunction.parse("topic = 'art' or title prefix 'Row'"))
+    >>> matcher.match({"topic": "sport", "price": 20, "title": "Rowing"}).tolist()
+    [0, 1]
+    >>> print(matcher.explain({"topic": "sport", "price": 60}, cheap))
+    price < 50: is '60'
+    >>> matcher.delete(cheap)
+    >>> matcher.match({"topic": "sport", "price": 20}).tolist()
+    []
+    """
+
+    def __init__(
+        self,
+        engine: Callable[[PredicateIndex], Engine] = Counting,
+        *,
+        types: Mapping[str, ValueType] | None = None,
+    ) -> None:
+        self._vocabulary = Vocabulary(types)
+        self._index = PredicateIndex(self._vocabulary)
+        self.engine = engine(self._index)
+        self._subscriptions = Numbering()
+        self._rows = Numbering()
+        self._first: NDArray[np.int32] = np.zeros(0, np.int32)  # row of a subscription, -1 if there is none
+        self._owner: NDArray[np.int32] = np.zeros((0, 2), np.int32)  # of a row: subscription, next row of it
+        self._several = 0  # subscriptions with more than one row
+        self._reached: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._found: NDArray[np.int32] = np.zeros(64, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < len(self._first) and bool(self._first[number] >= 0)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory the matcher takes."""
+        own = (self._first, self._owner, self._reached, self._found, self._rows.free, self._subscriptions.free)
+        parts = (self._index.size_bytes, self._vocabulary.size_bytes, self.engine.size_bytes)
+        return sum(x.nbytes for x in own) + sum(parts)
+
+    def attribute(self, name: str) -> int:
+        """Return the number by which batches name an attribute."""
+        return self._vocabulary.attribute(name)
+
+    def text(self, text: str) -> int:
+        """Return the number by which batches name a text."""
+        return self._vocabulary.text(text)
+
+    def one_of(self, test: OneOf) -> int:
+        """Return the number by which batches name a list of constants."""
+        return self._vocabulary.one_of(test)
+
+    def insert(self, wanted: Filter | Disjunction) -> int:
+        """Add a subscription and return its number; ``WrongType`` if it goes against declared types."""
+        filters = wanted.filters if isinstance(wanted, Disjunction) else (wanted,)
+        batch = self._vocabulary.encode(filters)
+        _check_sizes(batch)
+        rows = self._add_rows(batch)
+        number = int(self._subscriptions.take(1)[0])
+        self._first = grown(self._first, number + 1, -1)
+        self._first[number] = rows[0]
+        self._owner[rows, 0] = number
+        self._owner[rows[:-1], 1] = rows[1:]
+        self._several += len(rows) > 1
+        return number
+
+    def insert_many(self, batch: Batch) -> NDArray[np.int64]:
+        """Add a subscription for each conjunction of a batch, all or none; return their numbers."""
+        _check_sizes(batch)
+        self._vocabulary.check(batch)
+        self._vocabulary.note_texts(batch)
+        numbers = self._subscriptions.take(len(batch))
+        self._first = grown(self._first, int(numbers.max(initial=-1)) + 1, -1)
+        for start in range(0, len(batch), CHUNK):
+            rows = self._add_rows(batch.part(start, start + CHUNK))
+            self._first[numbers[start : start + CHUNK]] = rows
+            self._owner[rows, 0] = numbers[start : start + CHUNK]
+        return numbers
+
+    def delete(self, number: int) -> None:
+        """Remove a subscription; ``UnknownSubscription`` if there is none of this number."""
+        row = self._first_row(number)
+        self._first[number] = -1
+        self._several -= bool(self._owner[row, 1] >= 0)
+        while row >= 0:
+            following = int(self._owner[row, 1])
+            self._index.remove(self.engine.remove(row))
+            self._rows.give(row)
+            row = following
+        self._subscriptions.give(number)
+
+    def match(self, message: Mapping[str, Value]) -> NDArray[np.int64]:
+        """Return the numbers of the subscriptions that a message satisfies, in order."""
+        return self.match_event(self._vocabulary.event(message))
+
+    def match_event(self, event: Event) -> NDArray[np.int64]:
+        """Return the same for a message that is written as arrays already."""
+        most = 2 * len(event.attributes) + len(event.prefixes) + self._index.lists
+        if most > len(self._reached):
+            self._reached = grown(self._reached, most)
+        count = self.engine.match(event, self._reached, self._found)
+        if count > len(self._found):
+            self._found = np.zeros(count + count // 4, np.int32)
+            count = self.engine.match(event, self._reached, self._found)
+        numbers = self._owner[self._found[:count], 0].astype(np.int64)
+        return np.unique(numbers) if self._several else np.sort(numbers)
+
+    def encode(self, message: Mapping[str, Value]) -> Event:
+        """Write a message as arrays, good until the next insertion or deletion."""
+        return self._vocabulary.event(message)
+
+    def explain(self, message: Mapping[str, Value], number: int) -> Explanation:
+        """Say which predicates of a subscription a message fails."""
+        row, found = self._first_row(number), []
+        while row >= 0:
+            found.append(failures(self._asked(row), message))
+            row = int(self._owner[row, 1])
+        return Explanation(tuple(found))
+
+    def _first_row(self, number: int) -> int:
+        if number not in self:
+            raise UnknownSubscription(number)
+        return int(self._first[number])
+
+    def _asked(self, row: int) -> list[tuple[str, Condition | None]]:
+        predicates = [self._index.of(int(at)) for at in self.engine.predicates(row)]
+        names = self._vocabulary.names
+        return [(names[a], self._vocabulary.condition(a, operator, value)) for a, operator, value in predicates]
+
+    def _add_rows(self, batch: Batch) -> NDArray[np.int64]:
+        numbers, ends = self._index.add(batch)
+        rows = self._rows.take(len(batch))
+        self._owner = grown(self._owner, int(rows.max(initial=-1)) + 1)
+        self._owner[rows, 1] = -1
+        self.engine.add(rows, numbers, ends)
+        return rows
+
+
+def _check_sizes(batch: Batch) -> None:
+    if np.any(np.diff(batch.offsets) > MAX_PREDICATES):
+        raise BadBatch(f"a conjunction has up to {MAX_PREDICATES} predicates")

@@ -1,0 +1,44 @@
+"""Numbers from 0 on that are given back and given out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from overlay.matching.kernels import grown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Numbering:
+    """Gives out numbers, those given back first, the latest first.
+
+    >>> numbers = Numbering()
+    >>> numbers.take(3).tolist(), numbers.give(1), numbers.take(2).tolist(), len(numbers)
+    ([0, 1, 2], None, [1, 3], 4)
+    """
+
+    def __init__(self) -> None:
+        self.free: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._count = 0  # of free ones
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used - self._count
+
+    def take(self, count: int) -> NDArray[np.int64]:
+        """Return numbers that nobody has."""
+        old = min(count, self._count)
+        self._count -= old
+        again = self.free[self._count : self._count + old][::-1]
+        new = np.arange(self._used, self._used + count - old)
+        self._used += len(new)
+        return np.concatenate([again, new]).astype(np.int64)
+
+    def give(self, number: int) -> None:
+        """Take a number back."""
+        self.free = grown(self.free, self._count + 1)
+        self.free[self._count] = number
+        self._count += 1
