@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -43,10 +44,16 @@ class ProcessNetwork:
         self._processes: dict[str, Process] = {}
         self._ports = ("0", "0")
         self._options: dict[str, tuple[str, ...]] = {}
+        self.clocks: dict[str, float] = {}
+        """How far the clocks of daemons are ahead of ours, where they may differ."""
 
     def home(self, name: str) -> Path:
         """Return a daemon's folder."""
         return self.folder / name
+
+    def store(self, name: str) -> Path:
+        """Return where a daemon's results are, after ``collect``."""
+        return self.home(name) / "results.sqlite"
 
     def start_source(self, *options: str) -> None:
         """Make the network, the first time, and run its source."""
@@ -67,9 +74,12 @@ class ProcessNetwork:
 
     def join(self, name: str, *roles: str) -> None:
         """Invite a machine and let it join, from where it is."""
+        self.enrol(name, self.one(SOURCE, "invite", site=name, roles=roles or ["subscriber"], hours=1)["token"])
+
+    def enrol(self, name: str, token: str) -> None:
+        """Let a machine join, from where it is."""
         from peer.daemon.enrolling import join
 
-        token = self.one(SOURCE, "invite", site=name, roles=roles or ["subscriber"], hours=1)["token"]
         self._places.call(name, lambda: join(self.home(name), token))
 
     def begin_peer(self, name: str, *options: str) -> None:
@@ -128,6 +138,20 @@ class ProcessNetwork:
             process.send_signal(signal.SIGKILL)
         _ended(process)
 
+    def collect(self) -> None:
+        """End all daemons; their stores are where ``store`` says then."""
+        processes, self._processes = self._processes, {}
+        for process in processes.values():
+            process.send_signal(signal.SIGCONT)  # one that is halted would not hear the rest
+            process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + _STOP_S
+        for process in processes.values():
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            _ended(process)
+
     def one(self, daemon: str, do: str, /, **fields: Any) -> dict[str, Any]:
         """Ask a daemon something that has one answer."""
         return ask_one(self.home(daemon), do, **fields)
@@ -170,5 +194,4 @@ def running(folder: Path, *, is_warm: bool = False, places: Places | None = None
         try:
             yield network
         finally:
-            for name in network.running:
-                network.stop(name)
+            network.collect()

@@ -91,6 +91,8 @@ class WarmStarts:
             self._parent = subprocess.Popen(
                 [sys.executable, "-m", "scenarios.warm_starts", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
             )
 
     def spawn(self, command: list[str], log: Path, namespace: int | None = None) -> Process:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
 from peer.output import emit
+from scenarios.commands.interrupts import interrupts
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +31,7 @@ examples:
   distributary scenario run quickstart
   distributary scenario run flaky-wan --hosts namespaces --out reports/flaky
   distributary scenario run my.toml --hosts loopback --json
+  distributary scenario run my.toml --hosts ssh:machines.txt
   distributary scenario check my.toml
   distributary scenario simulate --seed 71 --log
   distributary scenario simulate --minutes 30
@@ -60,9 +60,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for one in (run, check):
         one.add_argument("scenario", help="a name from 'scenario list', or a TOML file")
     run.add_argument(
-        "--hosts", default="auto", choices=_HOSTS,
-        help="where hosts are: namespaces (root), loopback, or auto: the first that this user may (auto)",
+        "--hosts", default="auto", metavar="WHERE",
+        help="where hosts are: namespaces (root), loopback, auto: the first that this user may (auto), or "
+        "ssh:FILE: on the machines that a file lists, one per line",
     )  # fmt: skip
+    agent = commands.add_parser("agent", help="be a machine of a run; 'run --hosts ssh:FILE' starts it there")
+    agent.add_argument("--folder", required=True, metavar="DIR", help="made, and removed at the end")
+    agent.add_argument("--address", required=True, metavar="HOST", help="where daemons listen")
+    agent.set_defaults(run=_agent)
     run.add_argument("--out", metavar="DIR", help="keep the report, and the daemons' logs, in a folder")
     run.add_argument("--seed", type=int, help="another seed than the file's")
     run.add_argument("--limit", type=int, metavar="B", help="another limit of each subscription's feeds")
@@ -93,29 +98,34 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from scenarios.running.stage import CannotRun, play
+    from scenarios.commands.screen import screen
+    from scenarios.running.stage import SSH, CannotRun, play
 
     scenario = _changed(_read(arguments.scenario), arguments)
-    begun = time.monotonic()
-
-    def told(what: str) -> None:
-        print(f"{time.monotonic() - begun:7.1f} s  {what}", file=sys.stderr, flush=True)
-
-    with _folder(arguments.out) as folder, _ended_by_signals():
+    if arguments.hosts not in _HOSTS and not arguments.hosts.startswith(SSH):
+        raise CommandError(f"--hosts {arguments.hosts}: expected one of {', '.join(_HOSTS)}, or {SSH}FILE")
+    with interrupts() as gate, _folder(arguments.out) as folder, screen() as shown:
         try:
-            found = play(scenario, arguments.hosts, folder, told)
+            with gate.open():
+                found = play(scenario, arguments.hosts, folder, shown.told, shown.going)
         except CannotRun as exc:
             raise CommandError(str(exc)) from None
         if arguments.out:
             from scenarios.running.page import write_pages
 
             write_pages(found, folder)
-            told(f"the report is {folder / 'report.html'}")
+            shown.told(f"the report is {folder / 'report.html'}")
     if arguments.json:
         emit(found)
     else:
         print(summary(found))
     return 1 if found["violations"] else 0
+
+
+def _agent(arguments: argparse.Namespace) -> int:
+    from scenarios.hosts.agent import main
+
+    return main(arguments.folder, arguments.address)
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
@@ -127,7 +137,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
             print(f"\r{what} ", end="", file=sys.stderr, flush=True)
 
     seconds = None if arguments.minutes is None else arguments.minutes * 60
-    with _ended_by_signals():
+    with interrupts() as gate, gate.open():
         found = soak(arguments.seed, arguments.count, seconds, told, is_logged=arguments.log)
     if sys.stderr.isatty():
         print(file=sys.stderr)
@@ -200,17 +210,3 @@ def _folder(out: str | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="distributary-scenario-") as scratch:
         yield Path(scratch)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does: everything is torn down."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,7 @@
-"""Where the daemons of a run are: all on this machine's loopback, or each in a network of its own."""
+"""Where the daemons of a run are: all on this machine's loopback, or each in a network of its own.
+
+``scenarios.hosts.remote`` has the third way: machines that are reached by ssh.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ class NoLinks(Exception):
 class Places(Protocol):
     """What a run needs of its hosts."""
 
+    kind: str
     is_shaped: bool
     """Whether links have delays, can lose and can be cut."""
 
@@ -49,6 +53,7 @@ class Places(Protocol):
 class Loopback:
     """All on one machine, with nothing between them."""
 
+    kind = "loopback"
     is_shaped = False
 
     def address(self, host: str) -> str:
@@ -75,6 +80,7 @@ class Loopback:
 class Namespaces:
     """A network namespace for every host, and the carrier between them; ``namespaces`` makes and ends them."""
 
+    kind = "namespaces"
     is_shaped = True
 
     def __init__(self, tunnels: Mapping[str, Tunnel], carrier: subprocess.Popen[bytes]) -> None:
@@ -129,7 +135,7 @@ def namespaces(
             tunnels[host] = open_tunnel(host, number)
         carrier = subprocess.Popen(
             [sys.executable, "-m", "scenarios.hosts.carrier"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            pass_fds=[tunnel.device for tunnel in tunnels.values()],
+            pass_fds=[tunnel.device for tunnel in tunnels.values()], start_new_session=True,
         )  # fmt: skip
         places = Namespaces(tunnels, carrier)
         places.tell({

@@ -71,7 +71,7 @@ class Story:
     """How long each phase took."""
 
 
-def _nowhere(what: str, done: int, total: int) -> None:
+def nowhere(what: str, done: int, total: int) -> None:
     """Nobody watches how far it is."""
 
 
@@ -80,7 +80,7 @@ class Run:
 
     def __init__(
         self, scenario: Scenario, network: ProcessNetwork, places: Places, told: Callable[[str], None],
-        going: Callable[[str, int, int], None] = _nowhere,
+        going: Callable[[str, int, int], None] = nowhere,
     ) -> None:  # fmt: skip
         self._scenario, self._network, self._places = scenario, network, places
         self._told, self._going = told, going

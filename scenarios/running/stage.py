@@ -3,49 +3,86 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from scenarios.hosts.hosts_file import BadHosts, deal, read_hosts
 from scenarios.hosts.places import Loopback, namespaces
+from scenarios.hosts.remote import OverSsh, over_ssh
+from scenarios.hosts.ssh import HostLost
 from scenarios.hosts.tunnels import NoNamespaces
 from scenarios.processes import DaemonFailed, running
 from scenarios.running.cast import links_of
 from scenarios.running.figures import figures_of
-from scenarios.running.run import Run, RunFailed
+from scenarios.running.run import Run, RunFailed, nowhere
 from scenarios.running.truth import Truth, judge
 from scenarios.scenario_file import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from scenarios.hosts.places import Places
+    from scenarios.processes import ProcessNetwork
     from scenarios.scenario_file import Scenario
+
+SSH: Final = "ssh:"
+_OF_LINKS: Final = ("cut", "heal", "loss", "rtt_ms")
 
 
 class CannotRun(Exception):
     """The hosts cannot be laid out, or a daemon did not do what it must for the run to go on."""
 
 
-def play(scenario: Scenario, hosts: str, folder: Path, told: Callable[[str], None]) -> dict[str, Any]:
+def play(
+    scenario: Scenario, hosts: str, folder: Path, told: Callable[[str], None],
+    going: Callable[[str, int, int], None] = nowhere,
+) -> dict[str, Any]:  # fmt: skip
     """Run a scenario in a folder and return its figures; all daemons are gone then, their homes and logs stay.
 
-    ``hosts``: namespaces, loopback, or auto for the first of them that can be.
+    ``hosts``: namespaces, loopback, auto for the first of them that can be, or ssh: and a hosts file. ``told``
+    hears of each step, ``going`` how far it is.
     """
     stage = folder / "hosts"
     stage.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        places = _places(scenario, hosts, told, stack)
-        network = stack.enter_context(running(stage, is_warm=True, places=places))
-        try:
-            story = Run(scenario, network, places, told).play()
-        except (RunFailed, DaemonFailed) as exc:
-            raise CannotRun(str(exc)) from exc
+    try:
+        with ExitStack() as stack:
+            places, network = _laid_out(scenario, hosts, stage, told, stack)
+            story = Run(scenario, network, places, told, going).play()
+            told("ending the daemons")
+            network.collect()
+    except (RunFailed, DaemonFailed, HostLost, BadHosts) as exc:
+        raise CannotRun(str(exc)) from exc
     told("comparing with direct matching")
     owed = list(story.owed.values())
     truth = Truth([one.pattern for one in owed], story.documents)
-    stores = {name: network.home(name) / "results.sqlite" for name in scenario.names}
-    verdict = judge(stores, owed, story.documents, truth)
-    return figures_of(scenario, "namespaces" if places.is_shaped else "loopback", story, verdict, truth)
+    stores = {name: network.store(name) for name in scenario.names}
+    verdict = judge(stores, owed, story.documents, truth, network.clocks)
+    return figures_of(scenario, places.kind, story, verdict, truth)
+
+
+def _laid_out(
+    scenario: Scenario, hosts: str, stage: Path, told: Callable[[str], None], stack: ExitStack
+) -> tuple[Places, ProcessNetwork]:
+    """Lay the hosts out for as long as the stack stands; daemons are started later."""
+    if hosts.startswith(SSH):
+        _check_links(scenario)
+        machines = deal(read_hosts(Path(hosts.removeprefix(SSH))), SOURCE, scenario.names)
+        count = len(set(machines.values()))
+        told(f"connecting with {count} machine{'s' if count > 1 else ''}; what lies between stays as it is")
+        return OverSsh(machines), stack.enter_context(over_ssh(machines, stage))
+    places = _places(scenario, hosts, told, stack)
+    return places, stack.enter_context(running(stage, is_warm=True, places=places))
+
+
+def _check_links(scenario: Scenario) -> None:
+    """Refuse faults of links where links are not ours."""
+    for i, fault in enumerate(scenario.faults):
+        [kind] = fault.kinds
+        if kind in _OF_LINKS:
+            raise CannotRun(
+                f"faults[{i}] ({fault}): over ssh links are what they are, and cannot fail on demand; leave such "
+                f"faults out, or run with --hosts namespaces"
+            )
 
 
 def _places(scenario: Scenario, hosts: str, told: Callable[[str], None], stack: ExitStack) -> Places:

@@ -115,8 +115,11 @@ class Truth:
         return found == list(match(pattern, Document.parse(self._bodies[number])).rows())
 
 
-def judge(stores: Mapping[str, Path], owed: list[Owed], documents: list[Published], truth: Truth) -> Verdict:
-    """Compare the stores of all hosts with the truth."""
+def judge(
+    stores: Mapping[str, Path], owed: list[Owed], documents: list[Published], truth: Truth,
+    clocks: Mapping[str, float] | None = None,
+) -> Verdict:  # fmt: skip
+    """Compare the stores of all hosts with the truth. ``clocks``: how far theirs are ahead of ours."""
     verdict = Verdict()
     numbers = {one.number: one for one in documents}
     by_host: dict[str, list[Owed]] = {}
@@ -127,6 +130,9 @@ def judge(stores: Mapping[str, Path], owed: list[Owed], documents: list[Publishe
         try:
             for one in mine:
                 _judge_one(connection, one, numbers, truth, verdict)
+                ahead_s = (clocks or {}).get(host, 0.0)
+                if ahead_s:
+                    verdict.times[one.name] = {n: s - ahead_s for n, s in verdict.times[one.name].items()}
         finally:
             connection.close()
     return verdict
