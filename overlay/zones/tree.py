@@ -43,6 +43,7 @@ class ZoneTree:
         self.axes = axes
         self.splits: dict[str, Split] = {}
         self._boxes = {"": Box.whole(axes)}
+        self._neighbours: dict[str, list[str]] = {}
 
     def box(self, prefix: str) -> Box:
         """Return the box of a zone, or of what was one before it was split."""
@@ -67,6 +68,7 @@ class ZoneTree:
             raise NoSuchZone(prefix)
         if len(prefix) >= MAX_DEPTH:
             raise CannotSplit(f"the zone {prefix} was split {MAX_DEPTH} times already")
+        self._neighbours.clear()
         box = self._boxes[prefix]
         if not 0 <= at.axis < self.axes or not box.lows[at.axis] < at.value < box.highs[at.axis]:
             raise CannotSplit(f"{at} leaves an empty half of the zone {prefix!r}")
@@ -125,6 +127,8 @@ class ZoneTree:
 
     def neighbours(self, prefix: str) -> list[str]:
         """List the zones that share a face with a zone: they touch on one axis and overlap on all others."""
+        if (known := self._neighbours.get(prefix)) is not None:
+            return known
         box = self.box(prefix)
         found = []
         waiting = [""]
@@ -136,6 +140,7 @@ class ZoneTree:
                 waiting += (name + "1", name + "0")
             elif not name.startswith(prefix) and shares_face(box, self._boxes[name]):
                 found.append(name)
+        self._neighbours[prefix] = found
         return found
 
 

@@ -52,6 +52,7 @@ class ZoneMap:
         self.tree = ZoneTree(axes)
         self.version = 0
         self.grants: dict[str, Grant] = {}
+        self._zones: dict[str, set[str]] = {}
 
     def apply(self, change: Change) -> None:
         """Take one step; one that was taken already changes nothing, one that leaves some out is refused."""
@@ -61,14 +62,23 @@ class ZoneMap:
             raise StaleGrant(f"version {change.version} does not follow on {self.version}")
         for prefix, axis, value in change.splits:
             self.tree.split(prefix, Split(axis, value))
-            owner = self.grants.pop(prefix, None)
-            if owner is not None:  # both halves stay with the owner, unless the change says otherwise
-                self.grants[prefix + "0"] = self.grants[prefix + "1"] = owner
+            grant = self.grants.pop(prefix, None)
+            if grant is not None:  # both halves stay with the owner, unless the change says otherwise
+                self._zones[grant.owner].discard(prefix)
+                self._give(prefix + "0", grant)
+                self._give(prefix + "1", grant)
         for prefix, name in change.grants:
             if not self.tree.is_leaf(prefix):
                 raise NoSuchZone(prefix)
-            self.grants[prefix] = Grant(name, change.version)
+            self._give(prefix, Grant(name, change.version))
         self.version = change.version
+
+    def _give(self, prefix: str, grant: Grant) -> None:
+        before = self.grants.get(prefix)
+        if before is not None:
+            self._zones[before.owner].discard(prefix)
+        self.grants[prefix] = grant
+        self._zones.setdefault(grant.owner, set()).add(prefix)
 
     def owner(self, prefix: str) -> str | None:
         """Return who owns a zone."""
@@ -77,14 +87,11 @@ class ZoneMap:
 
     def owned_by(self, owner: str) -> list[str]:
         """List a machine's zones."""
-        return sorted(prefix for prefix, grant in self.grants.items() if grant.owner == owner)
+        return sorted(self._zones.get(owner, ()))
 
     def owners(self) -> dict[str, list[str]]:
         """List the zones of every machine that has some."""
-        found: dict[str, list[str]] = {}
-        for prefix, grant in sorted(self.grants.items()):
-            found.setdefault(grant.owner, []).append(prefix)
-        return found
+        return {owner: sorted(zones) for owner, zones in self._zones.items() if zones}
 
 
 class History(NamedTuple):

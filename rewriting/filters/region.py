@@ -36,6 +36,10 @@ def below(value: float) -> float:
     return math.nextafter(value, -math.inf)
 
 
+_FARTHEST: Final = below(math.inf)
+"""Where a corner lies that is open: every coordinate is finite, and none lies beyond."""
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """The points with ``lows[i] <= x[i] < highs[i]``.
@@ -74,7 +78,7 @@ class Box:
     def nearest(self, point: Point) -> Point:
         """Return the point of the box that is nearest to another, on every axis."""
         return tuple(
-            low if x < low else x if x < high or high == math.inf else below(high)
+            low if x < low else x if x < high else below(high)
             for low, x, high in zip(self.lows, point, self.highs, strict=True)
         )
 
@@ -166,7 +170,7 @@ class Quadrants:
     @property
     def corner(self) -> Point:
         """Where a message enters: towards there every quadrant is open."""
-        return tuple(math.inf if i % 2 else -math.inf for i in range(len(self.corners[0])))
+        return tuple(_FARTHEST if i % 2 else -_FARTHEST for i in range(len(self.corners[0])))
 
     def contains(self, point: Point) -> bool:
         """Say whether a point lies in one of them."""

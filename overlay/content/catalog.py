@@ -1,0 +1,148 @@
+"""The catalog of a space, at the source: who subscribes to what, where that lies, and who owns the zones.
+
+It is the truth that zones are loaded from. Every change is an entry of the source's log and carries its number; a
+subscription is owed the numbers in (start, end]. One that moves ends at its old point and begins at the new one
+with the same number, so nothing is missed or comes twice. What has ended stays until the frontier has passed its
+end: a message from before may still have to be matched by a zone's next owner.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overlay.content.errors import UnknownSubscription
+from overlay.content.frames import Entry
+from overlay.zones.tree import Split
+from overlay.zones.zone_map import History
+from rewriting.filters.filter import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from overlay.content.table import Key
+    from overlay.zones.balance import Plan
+    from overlay.zones.zone_map import Change
+    from rewriting.filters.region import Point
+    from rewriting.filters.space import Space
+
+
+class SpaceCatalog:
+    """The subscriptions and zones of one space."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.history = History.begin(space.axes)
+        self.live: dict[str, Entry] = {}
+        """The newest entry of every subscription that has not ended."""
+        self._zones: dict[str, dict[Key, Entry]] = {"": {}}
+        self._order: dict[str, list[Key]] = {}
+        self._ended: list[Entry] = []
+
+    @property
+    def version(self) -> int:
+        """Of the map."""
+        return self.history.now.version
+
+    def subscribe(self, number: int, name: str, site: str, wanted: str | Point) -> Entry:
+        """Take a subscription in, by its filter or by a chosen point; one that is there already is returned."""
+        if name in self.live:
+            return self.live[name]
+        if isinstance(wanted, str):
+            point, text = self.space.point(Filter.parse(wanted)), wanted
+        else:
+            point, text = wanted, ""
+        self.space.check(point)
+        return self._put(Entry(name, site, number, number, -1, point, text))
+
+    def unsubscribe(self, number: int, name: str) -> Entry:
+        """End a subscription."""
+        entry = self._find(name)
+        return self._put(msgspec.structs.replace(entry, number=number, end=number))
+
+    def move(self, number: int, name: str, point: Point) -> list[Entry]:
+        """Give a subscription another point: it ends at the old one and begins at the new one."""
+        self.space.check(point)
+        before = self._find(name)
+        self._put(msgspec.structs.replace(before, number=number, end=number))
+        after = msgspec.structs.replace(before, number=number, start=number, end=-1, point=point)
+        return [self._entry(before.point, before.key), self._put(after)]
+
+    def relabel(self, number: int, axis: int, low: float, high: float, shift: float) -> list[Entry]:
+        """Shift all subscriptions whose coordinate on an axis is in [low, high), as one entry of the log."""
+        inside = [entry for entry in self.live.values() if low <= entry.point[axis] < high]
+        changed = []
+        for entry in sorted(inside, key=lambda one: one.subscription):
+            point = list(entry.point)
+            point[axis] += shift
+            changed += self.move(number, entry.subscription, tuple(point))
+        return changed
+
+    def page(self, zone: str, after: Key, most: int) -> tuple[list[Entry], bool]:
+        """Return the next entries of a zone, and whether there are more."""
+        order = self._order.get(zone)
+        if order is None:
+            order = self._order[zone] = sorted(self._zones.get(zone, {}))
+        begin = bisect_right(order, after)
+        keys = order[begin : begin + most]
+        return [self._zones[zone][key] for key in keys], begin + most < len(order)
+
+    def change(self, plan: Plan) -> Change:
+        """Change the map."""
+        step = self.history.change(plan.splits, plan.grants)
+        for prefix, axis, value in step.splits:
+            self._split(prefix, Split(axis, value))
+        return step
+
+    def points(self) -> dict[str, list[Point]]:
+        """Return where the subscriptions of every zone lie."""
+        return {zone: [entry.point for entry in entries.values()] for zone, entries in self._zones.items()}
+
+    def counts(self) -> dict[str, float]:
+        """Return how many subscriptions every zone has."""
+        return {zone: float(len(entries)) for zone, entries in self._zones.items()}
+
+    def forget(self, frontier: int) -> None:
+        """Drop what has ended, and had everything."""
+        for entry in [entry for entry in self._ended if entry.end <= frontier]:
+            self._ended.remove(entry)
+            zone = self.history.now.tree.leaf(entry.point)
+            del self._zones[zone][entry.key]
+            self._order.pop(zone, None)
+
+    def entries(self) -> Iterable[Entry]:
+        """List all entries, also those that have ended."""
+        return (entry for entries in self._zones.values() for entry in entries.values())
+
+    def _find(self, name: str) -> Entry:
+        try:
+            return self.live[name]
+        except KeyError:
+            raise UnknownSubscription(f"there is no subscription {name}") from None
+
+    def _entry(self, point: Point, key: Key) -> Entry:
+        return self._zones[self.history.now.tree.leaf(point)][key]
+
+    def _put(self, entry: Entry) -> Entry:
+        zone = self.history.now.tree.leaf(entry.point)
+        entries = self._zones.setdefault(zone, {})
+        if entry.key not in entries and zone in self._order:
+            insort(self._order[zone], entry.key)
+        entries[entry.key] = entry
+        if entry.end < 0:
+            self.live[entry.subscription] = entry
+            return entry
+        self._ended.append(entry)
+        if self.live.get(entry.subscription, entry).key == entry.key:
+            self.live.pop(entry.subscription, None)
+        return entry
+
+    def _split(self, prefix: str, at: Split) -> None:
+        entries = self._zones.pop(prefix, {})
+        self._order.pop(prefix, None)
+        halves: tuple[dict[Key, Entry], dict[Key, Entry]] = ({}, {})
+        for key, entry in entries.items():
+            halves[entry.point[at.axis] >= at.value][key] = entry
+        self._zones[prefix + "0"], self._zones[prefix + "1"] = halves
