@@ -17,7 +17,7 @@ from overlay.content.errors import UnknownSubscription
 from overlay.content.frames import Entry
 from overlay.zones.tree import Split
 from overlay.zones.zone_map import History
-from rewriting.filters.filter import Filter
+from rewriting.filters.disjunction import Disjunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +51,7 @@ class SpaceCatalog:
         if name in self.live:
             return self.live[name]
         if isinstance(wanted, str):
-            point, text = self.space.point(Filter.parse(wanted)), wanted
+            point, text = self.space.point(Disjunction.parse(wanted)), wanted
         else:
             point, text = wanted, ""
         self.space.check(point)

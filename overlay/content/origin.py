@@ -30,7 +30,7 @@ from overlay.content.tasks import AGAIN_S, SOON_S
 from overlay.payloads.directory import Directory
 from overlay.payloads.payload import payload_id, put_back, take_out
 from overlay.zones.balance import Plan, join, leave, rebalance
-from rewriting.filters.filter import Filter
+from rewriting.filters.disjunction import Disjunction
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -385,7 +385,7 @@ class Origin:
             entry.subscription
             for entry in self.catalog.entries()
             if entry.site == name and entry.owes(number) and region.contains(entry.point)
-            and (not entry.filter or Filter.parse(entry.filter).matches(whole))
+            and (not entry.filter or Disjunction.parse(entry.filter).matches(whole))
         ]  # fmt: skip
         return frames.Deliver(number, "", tuple(sorted(found)), dict(whole))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from rewriting.filters.filter import Filter
+from rewriting.filters.disjunction import Disjunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ Key = tuple[str, int]
 
 
 class Matching(Protocol):
-    """What finds the filters that a message satisfies; ``overlay.matching`` has quick ones."""
+    """What finds the filters that a message satisfies; ``quick`` has one for many."""
 
-    def insert(self, key: Key, wanted: Filter) -> None:
+    def insert(self, key: Key, wanted: Disjunction) -> None:
         """Take a filter in."""
 
     def delete(self, key: Key) -> None:
@@ -36,9 +36,9 @@ class PlainLoop:
     """Looks at every filter; the obvious matcher."""
 
     def __init__(self) -> None:
-        self._filters: dict[Key, Filter] = {}
+        self._filters: dict[Key, Disjunction] = {}
 
-    def insert(self, key: Key, wanted: Filter) -> None:
+    def insert(self, key: Key, wanted: Disjunction) -> None:
         """Take a filter in."""
         self._filters[key] = wanted
 
@@ -72,7 +72,7 @@ class ZoneTable:
         if entry.end >= 0:
             self._ended[entry.key] = entry.end
         if before is None and entry.filter:
-            self._matcher.insert(entry.key, Filter.parse(entry.filter))
+            self._matcher.insert(entry.key, Disjunction.parse(entry.filter))
 
     def forget(self, frontier: int) -> None:
         """Drop what has ended, and had everything."""

@@ -22,6 +22,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rewriting.filters.condition import OneOf, Prefix
+from rewriting.filters.disjunction import Disjunction
 from rewriting.filters.errors import SpaceError
 from rewriting.filters.filter import NAME_RULE, Filter, is_name
 from rewriting.filters.region import Point, Rectangle
@@ -158,9 +159,15 @@ class Space:
         if not all(map(math.isfinite, point)):
             raise SpaceError(f"the point {point} is not finite")
 
-    def point(self, wanted: Filter) -> Point:
-        """Return a filter's point; ``SpaceError`` if the space is for chosen points alone."""
+    def point(self, wanted: Filter | Disjunction) -> Point:
+        """Return a filter's point; ``SpaceError`` if the space is for chosen points alone.
+
+        Of several filters joined by ``or`` it is the point of ranges that hold all of theirs.
+        """
         self._check_ranges()
+        if isinstance(wanted, Disjunction):
+            points = [self.point(one) for one in wanted.filters]
+            return tuple((max if i % 2 else min)(xs) for i, xs in enumerate(zip(*points, strict=True)))
         coordinates: list[float] = []
         for dimension in self.dimensions:
             low, high = dimension.low, dimension.high

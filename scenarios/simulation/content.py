@@ -18,7 +18,7 @@ from overlay.content.inbox import Inbox
 from overlay.content.node import ContentNode
 from overlay.content.origin import Origin
 from overlay.payloads.desk import Desk
-from rewriting.filters.filter import Filter
+from rewriting.filters.disjunction import Disjunction
 from scenarios.hosts.links import Link, Links
 from scenarios.simulation.agenda import Agenda
 from scenarios.simulation.nodes import Nodes
@@ -42,7 +42,7 @@ class Wanted:
     site: str
     start: int
     point: Point
-    filter: Filter | None
+    filter: Disjunction | None
     end: int | None = None
 
 
@@ -165,7 +165,7 @@ class ContentWorld:
     def subscribe(self, name: str, site: str, wanted: str | Point) -> None:
         """Subscribe by a filter or a point."""
         start, sends = self.origin.subscribe(name, site, wanted, self.agenda.now)
-        parsed = Filter.parse(wanted) if isinstance(wanted, str) else None
+        parsed = Disjunction.parse(wanted) if isinstance(wanted, str) else None
         self.wanted.append(Wanted(name, site, start, self.origin.catalog.live[name].point, parsed))
         self.send(SOURCE, sends)
 

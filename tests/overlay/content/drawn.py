@@ -16,6 +16,8 @@ def a_filter(rng, space):
             conditions += [f"{dimension.attribute} >= {low:.3f}", f"{dimension.attribute} <= {high:.3f}"]
     if rng.random() < 0.4 or not conditions:
         conditions.append(f"topic = '{rng.choice(TOPICS)}'")
+    if rng.random() < 0.1:
+        return f"{' and '.join(conditions)} or {a_filter(rng, space)}"
     return " and ".join(conditions)
 
 

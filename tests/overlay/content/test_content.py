@@ -6,6 +6,8 @@ import pytest
 
 from overlay.content import frames
 from overlay.content.errors import MalformedContent, UnknownSubscription
+from overlay.content.node import ContentNode
+from overlay.content.quick import QuickMatching
 from overlay.content.routing import children, towards_corner
 from rewriting.filters import Dimension, Quadrants, Rectangle, Space, SpaceError
 from scenarios.hosts.links import Link
@@ -45,6 +47,18 @@ def test_everybody_gets_what_it_is_owed_once(space, routing):
         assert sum(len(one) for m in world.machines.values() for one in m.inbox.received.values()) > 50
         assert sum(m.inbox.doubles for m in world.machines.values()) == 0
         assert world.nodes.lost == 0
+
+
+def test_the_quick_matcher_delivers_the_same():
+    def make(name, start, desk):
+        return ContentNode(name, SOURCE, PAIRS, incarnation=start, make_matcher=QuickMatching)
+
+    world = a_world(4, PAIRS, make_node=make)
+    for turn in range(40):
+        world.publish(a_message(world.agenda.rng, PAIRS))
+        world.unsubscribe(f"s0{turn % 8}{turn // 8:03}")
+    assert world.finish() == []
+    assert sum(len(one) for m in world.machines.values() for one in m.inbox.received.values()) > 20
 
 
 @pytest.mark.parametrize("routing", ["tree", "neighbours"])
@@ -122,8 +136,6 @@ def test_what_comes_and_goes_is_owed_exactly_what_lies_between():
 
 
 def test_a_hook_sees_every_message_in_its_zone_and_says_who_gets_it():
-    from overlay.content.node import ContentNode
-
     seen = []
 
     def even_only(zone, message, found):
