@@ -8,6 +8,7 @@ of a message and a subscription.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -105,6 +106,8 @@ class ContentWorld:
         self.published: list[Published] = []
         self.sent: dict[str, int] = {}
         """Frames by kind."""
+        self.crossed: Counter[tuple[str, str, bytes]] = Counter()
+        """How often a payload went from one machine to another."""
         self.corrupt = 0.0
         """How often a payload is changed on its way to a machine that can fetch it again."""
         self._make = make_node
@@ -142,6 +145,8 @@ class ContentWorld:
                 continue
             kind = type(frame).__name__
             self.sent[kind] = self.sent.get(kind, 0) + 1
+            if (key := _payload_in(frame)) is not None:
+                self.crossed[sender, receiver, key] += 1
             self.nodes.send(sender, receiver, self._spoiled(receiver, frame), len(frames.encode(frame)))
 
     def _to_itself(self, name: str, frame: frames.Frame) -> None:
@@ -268,3 +273,10 @@ class ContentWorld:
             found += [f"{name} has another {n}" for n in has.keys() & should.keys() if has[n] != should[n]]
         strangers = {name for m in self.machines.values() for name in m.inbox.received} - sites.keys()
         return found + [f"{name} was never asked for" for name in sorted(strangers)]
+
+
+def _payload_in(frame: frames.Frame) -> bytes | None:
+    """Return which payload a frame carries."""
+    if isinstance(frame, frames.Spread | frames.Approach):
+        return frame.message.payload_id if frame.message.payload is not None else None
+    return frame.payload_id if isinstance(frame, frames.Payload) and frame.payload is not None else None
