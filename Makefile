@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network soak simulate clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network soak kills clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -55,11 +55,11 @@ bench-planner: java ## plan 10,000 and 100,000 subscriptions at four limits (MOS
 bench-network: java ## time a network of 21 processes on loopback, beside the source alone and NATS
 	@$(PYTHON) -m benchmarks.network
 
-soak: setup ## kill daemons 200 times while documents flow, and compare with direct matching (KILLS=, SEED=, PEERS=)
-	@$(PYTHON) -m scenarios.soak --kills $(or $(KILLS),200) --seed $(or $(SEED),1) --peers $(or $(PEERS),4)
+soak: setup ## run networks in virtual time with faults, until Ctrl-C or for so long (MINUTES=, SEED=)
+	@.venv/bin/distributary scenario simulate --seed $(or $(SEED),$(shell date +%s)) --minutes $(or $(MINUTES),inf)
 
-simulate: setup ## run networks in virtual time with faults (MINUTES=10)
-	@.venv/bin/distributary scenario simulate --minutes $(or $(MINUTES),10)
+kills: setup ## kill daemons 200 times while documents flow, and compare with direct matching (KILLS=, SEED=, PEERS=)
+	@$(PYTHON) -m scenarios.kills --kills $(or $(KILLS),200) --seed $(or $(SEED),1) --peers $(or $(PEERS),4)
 
 clean: ## remove .venv and everything else that was made here
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -24,7 +24,8 @@ from peer.storage.log_values import Configuration as Kept
 from peer.storage.log_values import NewSubscription, Refused, SiteRecord, Start, Version, Withdrawal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from overlay.identity import Member
     from peer.daemon import requests
@@ -68,7 +69,11 @@ class Catalog:
         *,
         source: str,
         feeds: int | None,
+        turn: AbstractAsyncContextManager[None] | None = None,
+        in_thread: Callable[..., Awaitable[Any]] = trio.to_thread.run_sync,
     ) -> None:
+        """``turn`` lets one change be made at a time; ``in_thread`` runs what takes long. Both are trio's, unless
+        said otherwise."""
         self._log, self._alone, self._permits, self._committer, self._teller = (
             log,
             alone,
@@ -83,7 +88,7 @@ class Catalog:
         self._signed = {one.subscription: one.body for one in log.configurations()}
         self.sites = {site.name: site for site in log.sites()}
         self.owners = {one.id: one.site for one in log.subscriptions()}
-        self._one = trio.Lock()
+        self._one, self._in_thread = turn or trio.Lock(), in_thread
         self.last_plan = LastPlan(log, alone)
 
     def begin(self) -> None:
@@ -161,7 +166,7 @@ class Catalog:
                 raise NoAnswer(str(getattr(done, "reason", "it has no start")))
             if name not in self.owners:
                 self.owners[name] = site
-                changed = await trio.to_thread.run_sync(
+                changed = await self._in_thread(
                     self.steering.add, name, pattern.text, site, asked.limit, done.start
                 )
                 self._install(changed, but=name)
@@ -189,7 +194,7 @@ class Catalog:
             if owner is not None:
                 self._signed.pop(name, None)
                 self._teller.forget(name)
-                self._install(await trio.to_thread.run_sync(self.steering.withdraw, name))
+                self._install(await self._in_thread(self.steering.withdraw, name))
                 self._teller.tell(owner, "withdrawn", {"subscription": name, "end": done.number})
                 _LOG.info("withdrawn", extra={"subscription": name, "site": owner, "end": done.number})
         return {"subscription": name, "end": done.number}
@@ -210,14 +215,14 @@ class Catalog:
         async with self._one:
             if site not in self._aside:
                 self._keep_aside(self._aside | {site})
-                self._install(await trio.to_thread.run_sync(self.steering.site_failed, site))
+                self._install(await self._in_thread(self.steering.site_failed, site))
 
     async def take_back(self, site: str) -> None:
         """Let a machine that was set aside feed again."""
         async with self._one:
             if site in self._aside:
                 self._keep_aside(self._aside - {site})
-                self._install(await trio.to_thread.run_sync(self.steering.site_returned, site))
+                self._install(await self._in_thread(self.steering.site_returned, site))
 
     def is_aside(self, site: str) -> bool:
         """Say whether a machine feeds nobody."""
@@ -226,7 +231,7 @@ class Catalog:
     async def settle(self) -> None:
         """Search better feeds for some that had to do without a search."""
         async with self._one:
-            self._install(await trio.to_thread.run_sync(self.steering.settle))
+            self._install(await self._in_thread(self.steering.settle))
 
     def _keep_aside(self, sites: set[str]) -> None:
         self._alone(self._log.put_state, _ASIDE, msgspec.json.encode(sorted(sites)))
@@ -245,7 +250,7 @@ class Catalog:
         """Say what would become of a full plan, and leave everything as it is."""
         proposal = read_proposal(rows, base_epoch)
         async with self._one:
-            done = await trio.to_thread.run_sync(self.steering.check, proposal)
+            done = await self._in_thread(self.steering.check, proposal)
         if isinstance(done, Stale):
             return {"stale": done.reason}
         return {
@@ -257,7 +262,7 @@ class Catalog:
         """Take a full plan over, as far as it holds for what is the case now; sign it as a new epoch."""
         proposal = read_proposal(rows, base_epoch)
         async with self._one:
-            done = await trio.to_thread.run_sync(self.steering.adopt, proposal)
+            done = await self._in_thread(self.steering.adopt, proposal)
             if isinstance(done, Stale):
                 return {"stale": done.reason}
             # Everybody's permit is of the new epoch, also where nothing else has changed.

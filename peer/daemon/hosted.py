@@ -16,6 +16,8 @@ from planner.problem import MOST_FEEDS
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from peer.daemon.committing import Committer
     from peer.daemon.permits import Permits
     from peer.hosting.configuration import Configuration
@@ -30,10 +32,11 @@ class HostedHere:
     """The subscriptions of this machine, in its store and in its host."""
 
     def __init__(
-        self, site: str, store: ResultStore, permits: Permits, host: Host, committer: Committer[Change, bool]
-    ) -> None:
+        self, site: str, store: ResultStore, permits: Permits, host: Host, committer: Committer[Change, bool],
+        clock: Callable[[], float] = trio.current_time,
+    ) -> None:  # fmt: skip
         self._site, self._store, self._permits, self._host = site, store, permits, host
-        self._committer = committer
+        self._committer, self._clock = committer, clock
         self._columns: dict[str, bytes] = {}
         self._ended: set[str] = set()
 
@@ -65,7 +68,7 @@ class HostedHere:
             "configuration", extra={"subscription": name, "epoch": found.epoch, "choices": len(found.choices)}
         )
         if known is None:
-            self._host.install(found, signed, trio.current_time())
+            self._host.install(found, signed, self._clock())
         else:
             self._again(found, signed, known)
         return ""
@@ -107,7 +110,7 @@ class HostedHere:
         self._ended.add(name)
         if name in self._host.subscriptions:
             self._committer.put(Drain(name, end))
-            self._host.withdraw(name, trio.current_time(), end)
+            self._host.withdraw(name, self._clock(), end)
         elif self._store.hosted(name) is not None:
             self._committer.put(Drain(name, end))  # it could not be resumed
 
@@ -135,7 +138,7 @@ class HostedHere:
 
     def _again(self, found: Configuration, signed: bytes, known: Hosted) -> None:
         """Go on with a subscription from what is stored of it."""
-        self._host.install(found, signed, trio.current_time(), frontier=known.frontier.upto, lowest=known.lowest)
+        self._host.install(found, signed, self._clock(), frontier=known.frontier.upto, lowest=known.lowest)
 
 
 def limit_of(hard: int) -> int:

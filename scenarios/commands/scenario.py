@@ -53,8 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     simulate.set_defaults(run=_simulate)
     simulate.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed (0)")
     simulate.add_argument("--count", type=int, default=1, metavar="N", help="how many seeds (1)")
-    simulate.add_argument("--minutes", type=float, metavar="M", help="instead: as many as there is time for")
-    simulate.add_argument("--log", action="store_true", help="print what happened, event by event")
+    simulate.add_argument(
+        "--minutes", type=float, metavar="M", help="instead: as many as there is time for; inf: until Ctrl-C"
+    )
+    simulate.add_argument("--log", action="store_true", help="print what happened, message by message")
     check = commands.add_parser("check", help="check a scenario's file without running it")
     check.set_defaults(run=_check)
     for one in (run, check):

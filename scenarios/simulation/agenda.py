@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import random
 from typing import TYPE_CHECKING, Any, Final
@@ -13,12 +14,17 @@ _MOST_LINES: Final = 200_000
 
 
 class Agenda:
-    """Everything that will happen; what happens at the same time does so in the order it was put here."""
+    """Everything that will happen; what happens at the same time does so in the order it was put here.
 
-    def __init__(self, seed: int) -> None:
+    ``lines`` is the log of events; ``is_detailed``: with every message. ``digest`` stands for all of them, told
+    or not: two runs with the same digest were the same."""
+
+    def __init__(self, seed: int, *, is_detailed: bool = False) -> None:
         self.now = 0.0
         self.rng = random.Random(seed)
         self.lines: list[str] = []
+        self.is_detailed = is_detailed
+        self._all = hashlib.blake2b(digest_size=16)
         self._due: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
 
@@ -36,5 +42,20 @@ class Agenda:
 
     def note(self, what: str) -> None:
         """Write a line of the log; of a run without end the beginning is kept."""
+        self.count(what.encode())
         if len(self.lines) < _MOST_LINES:
             self.lines.append(f"{self.now:10.3f}  {what}")
+
+    def detail(self, what: str) -> None:
+        """Write a line that only a detailed log has; it does not count in the digest."""
+        if self.is_detailed and len(self.lines) < _MOST_LINES:
+            self.lines.append(f"{self.now:10.3f}      {what}")
+
+    def count(self, what: bytes) -> None:
+        """Let something that happened count in the digest."""
+        self._all.update(f"{self.now!r} {len(what)} ".encode() + what)
+
+    @property
+    def digest(self) -> str:
+        """What stands for everything that has happened."""
+        return self._all.hexdigest()

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from overlay.wire.frames import Answer, Ask
+from overlay.wire.frames import Ask
+from peer.daemon.questions import NoAnswer
+from scenarios.simulation.tasks import Promise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from overlay.wire.frames import Answer
     from scenarios.simulation.agenda import Agenda
     from scenarios.simulation.wires import Wires
 
@@ -22,23 +23,25 @@ class Asking:
 
     def __init__(self, agenda: Agenda, wires: Wires, name: str) -> None:
         self._agenda, self._wires, self._name = agenda, wires, name
-        self._open: dict[int, tuple[str, Ask, Callable[[Any], None]]] = {}
+        self._open: dict[int, tuple[str, Ask, Promise[Any]]] = {}
         self._next = 0
         self._is_over = False
 
-    def ask(self, site: str, what: str, body: Any, answered: Callable[[Any], None]) -> None:
-        """Ask; ``answered`` hears the answer once, unless the process ends."""
+    def ask(self, site: str, what: str, body: Any) -> Promise[Any]:
+        """Ask; the answer, or ``NoAnswer`` for a refusal, is promised, unless the process ends."""
         self._next += 1
-        question = Ask(self._next, what, msgspec.msgpack.encode(body))
-        self._open[self._next] = site, question, answered
+        question, promise = Ask(self._next, what, msgspec.msgpack.encode(body)), Promise[Any]()
+        self._open[self._next] = site, question, promise
         self._try(self._next)
+        return promise
 
     def take(self, site: str, frame: Answer) -> None:
-        """An answer has come; a refusal is one too, with None."""
+        """An answer has come."""
         found = self._open.get(frame.question)
         if found is not None and found[0] == site:
             del self._open[frame.question]
-            found[2](msgspec.msgpack.decode(frame.body) if frame.ok else None)
+            said = msgspec.msgpack.decode(frame.body)
+            found[2].keep(said) if frame.ok else found[2].fail(NoAnswer(said))
 
     def again(self, site: str) -> None:
         """A machine is there (again): ask what is open."""
@@ -59,13 +62,3 @@ class Asking:
     def _send(self, number: int) -> None:
         site, question, _ = self._open[number]
         self._wires.send(self._name, site, question)
-
-
-def answer(question: Ask, found: Any) -> Answer:
-    """Answer a question."""
-    return Answer(question.question, ok=True, body=msgspec.msgpack.encode(found))
-
-
-def refuse(question: Ask, why: str) -> Answer:
-    """Refuse to answer."""
-    return Answer(question.question, ok=False, body=msgspec.msgpack.encode(why))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Kind
 from peer.hosting.results import decode_whole
+from peer.storage.log_values import Missing
 from xmlmatch import Document, Pattern, match
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_FRAMES: Final = 5_000
 _MOST_RECENT: Final = 8 << 20
+_EVERYTHING: Final = 1 << 40
 
 
 class Watcher:
@@ -67,7 +69,7 @@ class Watcher:
                 )
 
     def _version(self, peer: PeerMachine, name: str, version: Version) -> None:
-        key = peer.name, name, id(peer.host)
+        key = peer.name, name, peer.life
         before = self._versions.get(key)
         if before is not None and version < before:
             self.wrong.append(f"{name} at {peer.name} went from {before} back to {version}")
@@ -101,43 +103,48 @@ def find_circle(feeds: dict[str, tuple[str, ...]]) -> list[str]:
 
 def final_wrong(world: World) -> list[str]:
     """Say what is wrong at the end."""
-    wrong = []
     log = world.source.log
-    for key, number in world.acknowledged.items():
-        if log.numbers.get(key) != number:
-            wrong.append(f"{key} was acknowledged as {number}, and is {log.numbers.get(key)}")
-    parsed = {number: Document.parse(body) for number, body in log.bodies_by_number.items()}
+    bodies = {number: world.bodies[key] for key, number in world.acknowledged.items()}
+    wrong = [f"{key} was never acknowledged" for key in world.bodies if key not in world.acknowledged]
+    wrong += [
+        f"the log has {found}, which was not acknowledged so"
+        for found in log.documents(log.lowest, log.last, _EVERYTHING)
+        if isinstance(found, Missing) or found.body != bodies.pop(found.number, None)
+    ]
+    wrong += [f"{number} was acknowledged, and is not in the log" for number in bodies if number > log.lowest]
+    parsed = {number: Document.parse(world.bodies[key]) for key, number in world.acknowledged.items()}
     for asked in world.asked.values():
-        if asked.start is not None:
+        if asked.start is not None and asked.site not in world.left:
             wrong += _wrong_of(world, asked, parsed)
     return wrong
 
 
 def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[str]:
-    kept = world.peers[asked.site].kept.get(asked.name)
-    if kept is None:
-        return [f"{asked.name} was acknowledged, and {asked.site} does not know it"]
-    log = world.source.log
-    end = log.ended[asked.name][1] if asked.name in log.ended else None
-    upto = log.last if end is None else end
-    if kept.frontier < upto:
-        return [f"{asked.name} at {asked.site} knows {kept.frontier} of {upto}"]
-    pattern, wrong = Pattern.parse(asked.text), []
-    for number, item in kept.items.items():
+    if lacks := world.lacks(asked):
+        return [lacks]
+    known = world.peers[asked.site].results.hosted(asked.name)
+    entry = world.source.log.subscription(asked.name)
+    assert known is not None
+    assert entry is not None
+    items = {one.number: one for one in world.peers[asked.site].stored_items(asked.name)}
+    upto = world.source.log.last if entry.end is None else entry.end
+    wrong = [f"{asked.name} starts after {asked.start}, and {known.start} there, {entry.start} here"] * (
+        not asked.start == known.start == entry.start
+    )
+    for number, item in items.items():
         if number not in parsed and item.kind is Kind.RESULTS:
             wrong.append(f"{asked.name} has {number}, which is no document")
-        if number <= (asked.start or 0):
-            wrong.append(f"{asked.name} has {number}, and begins after {asked.start}")
-    lost = _covered_by_gaps(kept.items)
+        if number <= known.start:  # behind its end may be what came before that was known
+            wrong.append(f"{asked.name} has {number}, and begins after {known.start}")
+    pattern, lost = Pattern.parse(asked.text), _covered_by_gaps(items)
     for number, document in parsed.items():
-        if not max(asked.start or 0, kept.lowest) < number <= upto:
+        if not max(known.start, known.lowest) < number <= upto:
             continue
-        rows = list(match(pattern, document).rows())
-        found = kept.items.get(number)
         if number in lost:
             if number > world.dropped:
                 wrong.append(f"{asked.name} has a gap at {number}, which was never dropped")
             continue
+        rows, found = list(match(pattern, document).rows()), items.get(number)
         mine = [] if found is None else list(decode_whole(pattern, found.data).rows())
         if mine != rows:
             wrong.append(f"{asked.name} at {asked.site} ({asked.text}) has {mine} for {number}, not {rows}")

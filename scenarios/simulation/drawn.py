@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import tempfile
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECONDS: Final = 40.0
+_IN_MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where stores need not wait for a real disk, if there is such a place."""
 
 
 @dataclass(slots=True)
@@ -31,21 +35,31 @@ class Outcome:
     faults: dict[str, int]
     documents: int
     subscriptions: int
+    digest: str = ""
+    """Stands for everything that happened: the same seed has the same."""
     lines: list[str] = field(default_factory=list)
 
 
-def simulate(seed: int) -> Outcome:
-    """Run one seed."""
+def simulate(seed: int, *, is_detailed: bool = False) -> Outcome:
+    """Run one seed; ``is_detailed``: the log has every message."""
+    with tempfile.TemporaryDirectory(prefix="distributary-simulation-", dir=_IN_MEMORY) as folder:
+        return _simulate(seed, Path(folder), is_detailed=is_detailed)
+
+
+def _simulate(seed: int, folder: Path, *, is_detailed: bool) -> Outcome:
     rng = random.Random(f"run {seed}")
     names = [f"m{i}" for i in range(rng.randint(2, 5))]
     link = Link(rtt_ms=rng.choice((2, 20, 80)), jitter_ms=rng.choice((0, 5)), loss=rng.choice((0, 0, 0.02)),
                 mbit=rng.choice((None, None, 1)))  # fmt: skip
     feeds = rng.choice((None, None, 3))
     skew, memory = rng.choice((0.0, 0.02)), rng.choice((60, 400, 1 << 20))
-    world = World(seed, names, link=link, source_feeds=feeds, skew=skew, memory=memory)
-    plan = _Drawing(world, rng, names)
+    late = names[2:] if rng.random() < 0.3 else []
+    world = World(seed, names, folder, link=link, source_feeds=feeds, skew=skew, memory=memory, later=late,
+                  is_detailed=is_detailed)  # fmt: skip
+    drawing = _Drawing(world, rng, names)
     try:
-        plan.draw()
+        drawing.draw_links(link, skew)
+        drawing.draw(late)
         world.agenda.run(_SECONDS)
         wrong = world.finish()
     except WentWrong as exc:
@@ -53,9 +67,11 @@ def simulate(seed: int) -> Outcome:
     except Exception as exc:  # of the objects that are simulated: a defect like any other, told with its seed
         at = traceback.extract_tb(exc.__traceback__)[-1]
         wrong = [f"{type(exc).__name__}: {exc} ({Path(at.filename).name}:{at.lineno})"]
+    finally:
+        world.close()
     return Outcome(
         seed, round(world.agenda.now, 1), wrong[:10], world.faults, len(world.acknowledged), len(world.asked),
-        world.agenda.lines,
+        world.agenda.digest, world.agenda.lines,
     )  # fmt: skip
 
 
@@ -66,7 +82,19 @@ class _Drawing:
         self._world, self._rng, self._names = world, rng, names
         self._snapshots: list[tuple[int, list[list[Any]]]] = []
 
-    def draw(self) -> None:
+    def draw_links(self, common: Link, skew: float) -> None:
+        """Let some pairs have links of their own, and tell what is not as it should be from the beginning."""
+        rng, world = self._rng, self._world
+        for one, other in combinations((SOURCE, *self._names), 2):
+            if rng.random() < 0.3:
+                own = replace(common, rtt_ms=rng.choice((1, 40, 160)), mbit=rng.choice((None, 0.5)))
+                world.links.put(one, other, own)
+                world.fault("link of its own", f"{one} to {other}: {own}")
+        for kind, is_so in (("loss", common.loss), ("narrow links", common.mbit), ("clock skew", skew)):
+            if is_so:
+                world.fault(kind, "all along")
+
+    def draw(self, late: list[str]) -> None:
         """Draw all of it."""
         rng, world = self._rng, self._world
         for i in range(rng.randint(4, 12)):
@@ -81,7 +109,14 @@ class _Drawing:
         for _ in range(rng.randint(0, 3)):
             self._at(5 + rng.random() * 25, self._snapshot)
             self._at(8 + rng.random() * 28, self._propose)
-        kinds = (self._crash, self._crash, self._partition, self._chaos, self._disk, self._trim, self._pressure)
+        for name in late:
+            self._at(rng.random() * 25, world.join, name)
+        if len(self._names) > 2 and rng.random() < 0.2:
+            self._at(10 + rng.random() * 25, world.leave, self._names[1])
+        kinds = (
+            self._crash, self._crash, self._partition, self._chaos, self._disk, self._trim, self._pressure,
+            self._drain,
+        )  # fmt: skip
         for _ in range(rng.randint(0, 6)):
             self._at(4 + rng.random() * 30, rng.choice(kinds))
 
@@ -90,6 +125,9 @@ class _Drawing:
 
     def _crash(self) -> None:
         name = self._rng.choice([SOURCE, *self._names])
+        if self._rng.random() < 0.4:
+            self._world.crash_writing(name)
+            return
         self._world.crash(name, is_noticed=self._rng.random() < 0.6)
         self._at(self._rng.random() * 6, self._world.restart, name)
 
@@ -114,8 +152,10 @@ class _Drawing:
 
     def _trim(self) -> None:
         name = self._rng.choice([SOURCE, *self._names])
-        last = self._world.source.log.last
-        self._world.trim(name, self._rng.randint(0, last))
+        self._world.trim(name, self._rng.random() * self._world.agenda.now)
+
+    def _drain(self) -> None:
+        self._world.drain(self._rng.choice(self._names))
 
     def _pressure(self) -> None:
         """Many documents at once to a machine whose disk is slow; those who feed it drop what they owe it."""
@@ -128,11 +168,11 @@ class _Drawing:
 
     def _trim_peers(self) -> None:
         for name in self._names:
-            self._world.trim(name, self._world.source.log.last)
+            self._world.trim(name, self._world.agenda.now)
 
     def _snapshot(self) -> None:
         if self._world.source.is_up:
-            steering = self._world.source.steering
+            steering = self._world.source.catalog.steering
             rows = [[e.subscription, e.pattern, e.site, e.limit] for e in steering.entries()]
             self._snapshots.append((steering.epoch, rows))
 

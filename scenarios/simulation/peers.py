@@ -1,25 +1,35 @@
-"""A subscriber's machine in virtual time: the real host, with a disk of ours, and the daemon's part in short."""
+"""A subscriber's machine in virtual time: the real host, store and permits, and the daemon's part in short."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from overlay.wire.frames import Answer, Ask, Credit, Ended
-from peer.hosting.configuration import decode_untrusted
+from peer.daemon.entries import entry_of, item_of
+from peer.daemon.hosted import HostedHere
+from peer.daemon.questions import NoAnswer, answer
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
-from scenarios.simulation.asking import Asking, answer
+from peer.hosting.rows import write_columns
+from peer.storage.errors import StorageError
+from peer.storage.result_store import ResultStore
+from peer.storage.result_values import Frontier, ResultLimits, Results
+from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
+from scenarios.simulation.tasks import Tasks
+from scenarios.simulation.unsigned import UnsignedPermits
+from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from overlay.feeds.items import Item
     from overlay.wire.frames import Frame, Open
     from peer.hosting.configuration import Configuration
+    from peer.storage.result_values import Change
     from scenarios.simulation.agenda import Agenda
     from scenarios.simulation.wires import Wires
 
@@ -27,71 +37,42 @@ SOURCE: Final = "source"
 _BEAT_S: Final = 0.25
 
 
-@dataclass(slots=True)
-class Kept:
-    """What is on disk of a subscription."""
-
-    start: int
-    frontier: int
-    permit: bytes = b""
-    items: dict[int, Item] = field(default_factory=dict)
-    lowest: int = 0
-    end: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """A subscription begins."""
-
-    name: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True)
-class Install:
-    """A configuration is kept."""
-
-    name: str
-    permit: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Results, and the frontier that they reach."""
-
-    name: str
-    items: tuple[Item, ...]
-    upto: int
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """A subscription ends with a document."""
-
-    name: str
-    end: int
-
-
-Change = Begin | Install | Results | End
-
-
 class WentWrong(Exception):
     """Something happened that must not, whatever the faults."""
+
+
+class WatchedHost(Host):
+    """A host that says so if it takes a configuration that is not newer."""
+
+    def install(self, configuration: Configuration, permit: bytes, now: float, **known: Any) -> bool:
+        """Take a configuration in."""
+        here = self.subscriptions.get(configuration.subscription)
+        before = None if here is None else here.configuration.version
+        is_new = super().install(configuration, permit, now, **known)
+        if is_new and before is not None and configuration.version <= before:
+            raise WentWrong(f"{configuration.subscription} took {configuration.version} after {before}")
+        return is_new
 
 
 class PeerMachine:
     """See the module's text. ``memory``: the window of each feed, and how much stays in memory of each
     subscription. What a machine says that cannot be true ends the run."""
 
-    def __init__(self, agenda: Agenda, wires: Wires, name: str, rate: float = 1.0, memory: int = 1 << 20) -> None:
+    def __init__(
+        self, agenda: Agenda, wires: Wires, name: str, folder: Path, *, rate: float = 1.0, memory: int = 1 << 20
+    ) -> None:
         self._agenda, self._wires, self.name, self.rate, self._memory = agenda, wires, name, rate, memory
-        self.kept: dict[str, Kept] = {}
-        self._disk: Disk[Change] = Disk(agenda, self._apply)
-        self._disk.done = self._committed
+        self.disk: Disk[ResultStore, Change, bool] = Disk(
+            agenda,
+            folder / f"{name}.sqlite",
+            lambda path: ResultStore.open(path, clock=lambda: agenda.now),
+            _commit,
+        )
+        self.disk.done = self._committed
         self.host: Host | None = None
-        self._asking = Asking(agenda, wires, name)
-        self._heirs: dict[str, Callable[[], None]] = {}
-        self._life = 0
+        self.life = 0
+        self._safe: dict[str, int] = {}
+        """Up to where each subscription was known to be on disk."""
 
     @property
     def is_up(self) -> bool:
@@ -99,9 +80,9 @@ class PeerMachine:
         return self.host is not None
 
     @property
-    def disk(self) -> Disk[Change]:
-        """Its disk, to be made slow or full."""
-        return self._disk
+    def results(self) -> ResultStore:
+        """What it has stored."""
+        return self.disk.store
 
     @property
     def _now(self) -> float:
@@ -111,53 +92,86 @@ class PeerMachine:
 
     def start(self) -> None:
         """Start the process: everything goes on from the disk."""
-        self.host = Host(self.name, SOURCE, self, self._agenda.rng, window=self._memory, recent_bytes=self._memory)
+        store = self.disk.start()
+        for name, upto in self._safe.items():
+            found = store.frontier(name)
+            if found is None or found.upto < upto:
+                raise WentWrong(f"{self.name} had {upto} of {name} on disk, and now it has {found}")
+        self.host = WatchedHost(
+            self.name, SOURCE, self, self._agenda.rng, window=self._memory, recent_bytes=self._memory
+        )
+        self._permits, self._tasks = UnsignedPermits(), Tasks()
         self._asking = Asking(self._agenda, self._wires, self.name)
-        self._life += 1
-        for name, kept in list(self.kept.items()):
-            if kept.permit and (kept.end is None or kept.frontier < kept.end):
-                self._take_up(kept)
-                if kept.end is not None:
-                    self.host.withdraw(name, self._now, kept.end)
-        self._tick(self._life)
+        committer: Any = self.disk  # it does what a committer does
+        self.hosted = HostedHere(self.name, store, self._permits, self.host, committer, lambda: self._now)
+        self._has_greeted = False
+        self.life += 1
+        self.hosted.resume()
+        self._tick(self.life)
 
-    def crash(self) -> None:
+    def crash(self, *, is_power: bool) -> None:
         """End the process at once."""
         self.host = None
         self._asking.end()
-        self._heirs.clear()
-        self._disk.crash()
+        self._tasks.end()
+        self.disk.crash(is_power=is_power)
 
     def subscribe(self, name: str, text: str, limit: int | None, done: Callable[[int], None]) -> None:
         """Subscribe for the user; ``done`` hears from which document on, once it is safe here."""
+        # A user asks under a new name each time. Here it is the same, so the order of columns must be too: of a
+        # subscription whose answer was lost only the canonical text is known.
+        self._tasks.start(self._subscribe(name, Pattern.parse(Pattern.parse(text).text), limit, done))
 
-        def answered(found: Any) -> None:
-            if found is None:
-                return
-            self._configure(found["permit"], found["start"])
-            self._heirs[name] = lambda: done(found["start"])
-
-        body = {"name": name, "text": text, "limit": limit}
-        self._asking.ask(SOURCE, "subscribe", body, answered)
+    async def _subscribe(
+        self, name: str, pattern: Pattern, limit: int | None, done: Callable[[int], None]
+    ) -> None:
+        if self.disk.trouble:
+            return
+        asked = {
+            "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "limit": limit,
+        }  # fmt: skip
+        self.hosted.expect(name, write_columns(pattern))
+        try:
+            found = await self._asking.ask(SOURCE, "subscribe", asked)
+            await self.hosted.begin(
+                name, pattern.text, found["start"], found["generation"], found["configuration"]
+            )
+        except (NoAnswer, StorageError):
+            return
+        done(found["start"])
 
     def unsubscribe(self, name: str, done: Callable[[int], None]) -> None:
         """End a subscription for the user; ``done`` hears with which document."""
+        self._tasks.start(self._unsubscribe(name, done))
 
-        def answered(found: Any) -> None:
-            if found is not None:
-                self._withdrawn(name, found["end"])
-                done(found["end"])
+    async def _unsubscribe(self, name: str, done: Callable[[int], None]) -> None:
+        try:
+            found = await self._asking.ask(SOURCE, "unsubscribe", {"subscription": name})
+            await self.hosted.end(name, found["end"])
+        except (NoAnswer, StorageError):
+            return
+        done(found["end"])
 
-        self._asking.ask(SOURCE, "unsubscribe", {"name": name}, answered)
+    def ask(self, what: str, body: Any, done: Callable[[Any], None] = lambda found: None) -> None:
+        """Ask the source something for the user; a refusal is not told."""
+        self._tasks.start(self._ask(what, body, done))
 
-    def trim(self, upto: int) -> None:
-        """Drop stored results up to a document, as retention would."""
-        for name, kept in self.kept.items():
-            lowest = min(upto, kept.frontier)
-            kept.items = {number: item for number, item in kept.items.items() if number > lowest}
-            kept.lowest = max(kept.lowest, lowest)
-            if self.host is not None:
-                self.host.trimmed(name, kept.lowest)
+    async def _ask(self, what: str, body: Any, done: Callable[[Any], None]) -> None:
+        try:
+            found = await self._asking.ask(SOURCE, what, body)
+        except NoAnswer:
+            return
+        done(found)
+
+    def trim(self, moment: float) -> None:
+        """Drop results that were stored up to a moment, as retention would."""
+        assert self.host is not None
+        try:
+            dropped = self.results.trim(moment + ResultLimits().kept_age_s)
+        except StorageError:
+            return
+        for name, lowest in dropped.items():
+            self.host.trimmed(name, lowest)
 
     # What the wires tell.
 
@@ -165,7 +179,7 @@ class PeerMachine:
         """A machine is there; the source is greeted first."""
         assert self.host is not None
         if site == SOURCE:
-            self._asking.ask(SOURCE, "greet", {}, self._greeted)
+            self._tasks.start(self._greet())
         self.host.site_up(site, self._now)
         self._asking.again(site)
 
@@ -188,53 +202,30 @@ class PeerMachine:
     def _told(self, question: Ask) -> None:
         body = msgspec.msgpack.decode(question.body)
         if question.what == "configure":
-            for permit in body:
-                self._configure(permit)
+            for signed in body:
+                self.hosted.configure(signed)
         elif question.what == "withdrawn":
-            self._withdrawn(body["name"], body["end"])
+            self.hosted.withdrawn(body["subscription"], body["end"])
         self._wires.send(self.name, SOURCE, answer(question, True))
 
-    def _greeted(self, found: Any) -> None:
-        for permit in found["permits"]:
-            self._configure(permit)
-        for name, end in found["ended"].items():
-            self._withdrawn(name, end)
-
-    # Configurations.
-
-    def _configure(self, permit: bytes, start: int | None = None) -> None:
-        assert self.host is not None
-        found = decode_untrusted(permit)
-        name = found.subscription
-        kept = self.kept.get(name)
-        if kept is not None and kept.end is not None:
-            return
-        if kept is None and name not in self.host.subscriptions:
-            self._disk.put(Begin(name, found.start if start is None else start))
-        self._disk.put(Install(name, permit))
-        if name in self.host.subscriptions or kept is None:
-            known = self.host.subscriptions.get(name)
-            before = None if known is None else known.configuration.version
-            if self.host.install(found, permit, self._now) and before is not None and found.version <= before:
-                raise WentWrong(f"{name} took {found.version} after {before}")
-        else:
-            kept.permit = kept.permit or permit
-            self._install_again(found, permit, kept)
-
-    def _take_up(self, kept: Kept) -> None:
-        self._install_again(decode_untrusted(kept.permit), kept.permit, kept)
-
-    def _install_again(self, found: Configuration, permit: bytes, kept: Kept) -> None:
-        assert self.host is not None
-        self.host.install(found, permit, self._now, frontier=kept.frontier, lowest=kept.lowest)
-
-    def _withdrawn(self, name: str, end: int) -> None:
-        assert self.host is not None
-        kept = self.kept.get(name)
-        if kept is not None and kept.end is None:
-            self._disk.put(End(name, end))
-            if name in self.host.subscriptions:
-                self.host.withdraw(name, self._now, end)
+    async def _greet(self) -> None:
+        """Compare with the source, as ``peer.daemon.membership`` does."""
+        generation, frontier = self.hosted.seen()
+        greeting = {
+            "addresses": [], "generation": generation, "frontier": frontier, "is_first": not self._has_greeted,
+            "subscriptions": self.hosted.live(),
+        }  # fmt: skip
+        try:
+            found = await self._asking.ask(SOURCE, "greet", greeting)
+            self._has_greeted = True
+            if found["unknown"]:
+                raise WentWrong(f"{self.name} has {found['unknown']}, and the source has lost them")
+            for name, end in found["ended"].items():
+                self.hosted.withdrawn(name, end)
+            for name in [one for one in map(self.hosted.configure, found["configurations"]) if one]:
+                await self._asking.ask(SOURCE, "unsubscribe", {"subscription": name})
+        except NoAnswer as exc:
+            self._agenda.note(f"{self.name} and the source do not agree: {exc}")
 
     # What the host asks for.
 
@@ -243,8 +234,8 @@ class PeerMachine:
         assert self.host is not None
         if isinstance(frame, Credit) and (fed := self.host._feeds.get(frame.feed)) is not None:
             name = fed[0].configuration.subscription
-            safe = self.kept[name].frontier if name in self.kept else fed[0].configuration.start
-            if frame.acknowledged > safe:
+            safe, end = self.results.extent(name) or (fed[0].configuration.start, None)
+            if frame.acknowledged > safe and safe != end:  # what lies behind its end is not owed
                 raise WentWrong(f"{name} acknowledged {frame.acknowledged}, and {safe} is on disk")
         elif isinstance(frame, Ended) and frame.why == "busy":
             self._check_busy(site, frame)
@@ -263,64 +254,43 @@ class PeerMachine:
 
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""
-        self._disk.put(Results(subscription, tuple(items), upto))
+        assert self.host is not None
+        generation = self.host.subscriptions[subscription].configuration.generation
+        self.disk.put(Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto)))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read results back."""
-        kept = self.kept.get(subscription)
-        everything = [] if kept is None else [*kept.items.values()]
-        found: list[Item] = []
-        size = 0
-        for item in sorted(everything, key=lambda one: one.number):
-            if after < item.number <= upto:
-                found.append(item)
-                size += len(item.data)
-                if size >= most_bytes:
-                    return Stretch(found, item.number)
-        return Stretch(found, upto)
+        items = [item_of(entry) for entry in self.results.entries(subscription, after, upto, most_bytes)]
+        return Stretch(items, items[-1].number if items else upto)
+
+    def stored_items(self, subscription: str) -> list[Item]:
+        """Read everything that is stored of a subscription."""
+        after = self.results.lowest(subscription) or 0
+        return [item_of(one) for one in self.results.entries(subscription, after, 1 << 60, 1 << 40)]
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed here."""
-        found = decode_untrusted(asked.permit)
-        if found.site != site or found.subscription != asked.downstream:
-            return "not your permit"
-        return "" if found.names(asked.upstream, self.name) else "not named"
+        return self._permits.forbids(site, asked) or self._permits.names(asked, self.name)
 
     # The disk.
 
-    def _apply(self, change: Change) -> None:
-        if isinstance(change, Begin):
-            self.kept.setdefault(change.name, Kept(change.start, change.start, lowest=change.start))
-            return
-        kept = self.kept[change.name]
-        match change:
-            case Install():
-                kept.permit = change.permit
-            case End():
-                kept.end = change.end
-            case Results():
-                self._apply_results(kept, change)
-
-    def _apply_results(self, kept: Kept, change: Results) -> None:
-        if change.upto <= kept.frontier:
-            raise WentWrong(f"{change.name}: the frontier went from {kept.frontier} to {change.upto}")
-        for item in change.items:
-            if not kept.frontier < item.number <= change.upto:
-                raise WentWrong(f"{change.name}: {item.number} is outside ({kept.frontier}, {change.upto}]")
-            kept.items[item.number] = item
-        kept.frontier = change.upto
-
-    def _committed(self, changes: list[Change]) -> None:
-        for change in changes:
-            if isinstance(change, Results) and self.host is not None:
-                self.host.committed(change.name, change.upto)
-            if isinstance(change, Install) and change.name in self._heirs:
-                self._heirs.pop(change.name)()
+    def _committed(self, change: Change, _: bool) -> None:
+        if isinstance(change, Results) and self.host is not None:
+            found = self.results.frontier(change.subscription)
+            assert found is not None
+            self._safe[change.subscription] = found.upto
+            self.host.committed(change.subscription, change.frontier.upto)
 
     def _tick(self, life: int) -> None:
-        if life != self._life or self.host is None:
+        if life != self.life or self.host is None:
             return
         if not self._wires.is_connected(self.name, SOURCE):
             self._wires.send(self.name, SOURCE, Answer(0, ok=False, body=b""))
+        self.host.is_full = bool(self.disk.trouble)
         self.host.tick(self._now)
         self._agenda.after(0.02 if self.host.has_work else _BEAT_S, self._tick, life)
+
+
+def _commit(store: ResultStore, changes: Sequence[Change]) -> list[bool]:
+    store.commit(changes)
+    return [True] * len(changes)

@@ -1,80 +1,38 @@
-"""The source in virtual time: real views and real steering over a log of ours.
-
-Entries wait for the disk; what is acknowledged is in the log. After a crash the steering is made again from what
-was kept, as the daemon does it.
-"""
+"""The source in virtual time: the real log, catalog, views and steering, and the daemon's part in short."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
-from peer.hosting.configuration import decode_untrusted, encode
-from peer.hosting.source_views import Body, Lost, SourceViews
-from peer.steering.entries import Entry, SiteEntry
-from peer.steering.steering import Steering
-from scenarios.simulation.asking import Asking, answer, refuse
+from peer.daemon import requests
+from peer.daemon.catalog import Catalog
+from peer.daemon.log_view import LogView
+from peer.daemon.one_writer import OneWriter
+from peer.daemon.questions import NoAnswer, answer, refuse
+from peer.hosting.source_views import SourceViews
+from peer.storage.errors import StorageError
+from peer.storage.log_values import Appended, NewDocument, Refused, Retention
+from peer.storage.source_log import SourceLog
+from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
-from scenarios.simulation.peers import SOURCE
-from xmlmatch import Pattern
+from scenarios.simulation.peers import SOURCE, WentWrong
+from scenarios.simulation.tasks import Tasks, Turn, at_once
+from scenarios.simulation.unsigned import UnsignedPermits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from overlay.wire.frames import Frame
-    from peer.hosting.configuration import Configuration
-    from peer.steering.proposal import Adopted, Proposal, Stale
+    from peer.storage.log_values import Configuration, NewEntry
     from scenarios.simulation.agenda import Agenda
+    from scenarios.simulation.tasks import Promise
     from scenarios.simulation.wires import Wires
 
 _BEAT_S: Final = 0.25
-GENERATION: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class NewEntry:
-    """Something to be numbered; ``key`` makes it the same when it is asked again."""
-
-    key: str
-    body: bytes | None = None
-    subscription: tuple[str, str, str, int | None] | None = None
-    """Name, pattern, site, limit."""
-    withdrawn: str = ""
-
-
-@dataclass(slots=True)
-class Log:
-    """What the source has on disk."""
-
-    bodies_by_number: dict[int, bytes] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    subscriptions: dict[str, Entry] = field(default_factory=dict)
-    ended: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By name: the site, and the last document owed."""
-    configurations: dict[str, bytes] = field(default_factory=dict)
-    sites: list[str] = field(default_factory=list)
-    epoch: int = 0
-    last: int = 0
-    lowest: int = 0
-    generation: int = GENERATION
-
-    def bodies(self, after: int, upto: int, most_bytes: int) -> list[Body | Lost]:
-        """Read documents in order, and what is lost among them."""
-        found: list[Body | Lost] = []
-        if after < min(self.lowest, upto):
-            found.append(Lost(after, min(self.lowest, upto)))
-        size = 0
-        for number in range(max(after, self.lowest) + 1, upto + 1):
-            body = self.bodies_by_number.get(number)
-            if body is not None:
-                found.append(Body(number, f"d{number}", body))
-                size += len(body)
-                if size >= most_bytes:
-                    break
-        return found
+_PUBLISHER: Final = "publisher"
 
 
 class SourceMachine:
@@ -82,15 +40,19 @@ class SourceMachine:
 
     name = SOURCE
 
-    def __init__(self, agenda: Agenda, wires: Wires, feeds: int | None, rate: float = 1.0) -> None:
+    def __init__(
+        self, agenda: Agenda, wires: Wires, folder: Path, feeds: int | None, *, rate: float = 1.0
+    ) -> None:
         self._agenda, self._wires, self._feeds, self.rate = agenda, wires, feeds, rate
-        self.log = Log()
-        self._disk: Disk[tuple[NewEntry, Callable[[int], None]]] = Disk(agenda, self._apply)
-        self._disk.done = self._appended
+        self.disk: Disk[SourceLog, NewEntry, Appended | Refused] = Disk(
+            agenda, folder / "source.sqlite", lambda path: SourceLog.open(path, clock=lambda: agenda.now),
+            lambda log, entries: log.append(entries),
+        )  # fmt: skip
+        self.disk.done = self._appended
         self.views: SourceViews | None = None
-        self.steering = Steering(SOURCE, feeds)
-        self._asking = Asking(agenda, wires, self.name)
-        self._life = 0
+        self.life = 0
+        self._safe = self._safe_epoch = 0
+        """Up to where the log was known to be on disk, and the epoch that was told."""
 
     @property
     def is_up(self) -> bool:
@@ -98,49 +60,78 @@ class SourceMachine:
         return self.views is not None
 
     @property
-    def disk(self) -> Disk[tuple[NewEntry, Callable[[int], None]]]:
-        """Its disk, to be made slow or full."""
-        return self._disk
+    def log(self) -> SourceLog:
+        """Its log."""
+        return self.disk.store
 
     # What happens to it.
 
     def start(self) -> None:
-        """Start the process from what is on disk."""
-        log = self.log
-        self.views = SourceViews(SOURCE, log, self)
+        """Start the process from what is on disk; ``DiskFull`` if it must write, and cannot."""
+        log = self.disk.start()
+        if log.last < self._safe:
+            raise WentWrong(f"the source had {self._safe} entries on disk, and now it has {log.last}")
+        self._permits, self._tasks = UnsignedPermits(), Tasks()
         self._asking = Asking(self._agenda, self._wires, self.name)
-        self._life += 1
-        kept = [decode_untrusted(body) for name, body in log.configurations.items() if name in log.subscriptions]
-        self.steering, changed = Steering.restored(
-            SOURCE, self._feeds, sites=[SiteEntry(name) for name in log.sites],
-            entries=list(log.subscriptions.values()), configurations=kept, generation=GENERATION, epoch=log.epoch,
+        self._view = LogView(log)
+        committer: Any = self.disk  # it does what a committer does
+        self.catalog = Catalog(
+            log, OneWriter(), self._permits, committer, self, source=SOURCE, feeds=self._feeds, turn=Turn(),
+            in_thread=at_once,
         )  # fmt: skip
-        self._install(changed)
-        self._tick(self._life)
+        if self.catalog.steering.epoch < self._safe_epoch:
+            raise WentWrong(f"it was epoch {self._safe_epoch}, and now it is {self.catalog.steering.epoch}")
+        try:
+            self.catalog.begin()
+        except StorageError:
+            self.disk.crash(is_power=False)
+            raise
+        self.views = SourceViews(SOURCE, self._view, self)
+        self.life += 1
+        self._tick(self.life)
 
-    def crash(self) -> None:
+    def crash(self, *, is_power: bool) -> None:
         """End the process at once."""
         self.views = None
         self._asking.end()
-        self._disk.crash()
+        self._tasks.end()
+        self.disk.crash(is_power=is_power)
 
-    def append(self, entry: NewEntry, done: Callable[[int], None]) -> None:
-        """Put an entry into the log; ``done`` hears its number once it is safe, unless there is a crash."""
-        self._disk.put((entry, done))
+    def publish(self, key: str, body: bytes, done: Callable[[int], None]) -> None:
+        """Number a document; ``done`` hears how once it is safe, unless there is a crash or no room."""
+        self._tasks.start(self._publish(key, body, done))
 
-    def adopt(self, proposal: Proposal) -> Adopted | Stale:
-        """Take a full plan over, as the daemon does: everybody gets a permit of the new epoch."""
-        done = self.steering.adopt(proposal)
-        if self.steering.epoch != self.log.epoch:
-            self.log.epoch = self.steering.epoch
-            self._install(self.steering.configurations())
-        return done
+    async def _publish(self, key: str, body: bytes, done: Callable[[int], None]) -> None:
+        try:
+            found = await self.disk.commit(NewDocument(_PUBLISHER, key, key, body))
+        except StorageError:
+            return
+        if isinstance(found, Refused):
+            raise WentWrong(f"{key} was refused: {found.reason}")
+        done(found.number)
 
-    def trim(self, upto: int) -> None:
-        """Drop documents up to a number, as retention would."""
-        self.log.lowest = max(self.log.lowest, min(upto, self.log.last))
-        if self.views is not None:
-            self.views.trimmed(self.log.lowest)
+    def adopt(self, base_epoch: int, rows: list[dict[str, Any]], done: Callable[[dict[str, Any]], None]) -> None:
+        """Take a full plan over; ``done`` hears what became of it, unless it could not be kept."""
+        self._tasks.start(self._adopt(base_epoch, rows, done))
+
+    async def _adopt(
+        self, base_epoch: int, rows: list[dict[str, Any]], done: Callable[[dict[str, Any]], None]
+    ) -> None:
+        try:
+            found = await self.catalog.adopt(base_epoch, rows)
+        except StorageError:
+            return
+        self._safe_epoch = self.catalog.steering.epoch
+        done(found)
+
+    def trim(self, moment: float) -> None:
+        """Drop documents that were published up to a moment, as retention would."""
+        assert self.views is not None
+        try:
+            self._view.lowest = self.log.trim(moment + Retention().document_age_s)
+        except StorageError:
+            return
+        self.views.trimmed(self._view.lowest)
 
     # What the wires tell.
 
@@ -159,77 +150,59 @@ class SourceMachine:
             case Open() | Credit() | Cancel():
                 self.views.handle(site, frame)
             case Ask():
-                self._asked(site, frame)
+                self._tasks.start(self._asked(site, frame))
             case Answer():
                 self._asking.take(site, frame)
 
-    def _asked(self, site: str, question: Ask) -> None:
-        body = msgspec.msgpack.decode(question.body)
+    async def _asked(self, site: str, question: Ask) -> None:
+        try:
+            told = answer(question, await self._answer(site, question.what, question.body))
+        except (NoAnswer, StorageError) as exc:
+            told = refuse(question, str(exc))
+        self._wires.send(SOURCE, site, told)
 
-        def told(found: Any) -> None:
-            self._wires.send(SOURCE, site, answer(question, found))
-
-        match question.what:
+    async def _answer(self, site: str, what: str, body: bytes) -> Any:
+        match what:
             case "greet":
-                self._greeted(site, told)
+                return await self._greeted(site, requests.read(body, requests.Greet))
             case "subscribe":
-                self._subscribe(site, body, told)
-            case "unsubscribe" if body["name"] in (*self.log.subscriptions, *self.log.ended):
-                entry = NewEntry(f"end {body['name']}", withdrawn=body["name"])
-                self.append(entry, lambda number: self._withdrawn(body["name"], told))
+                return await self.catalog.subscribe(site, requests.read(body, requests.Subscribe))
+            case "unsubscribe":
+                return await self.catalog.unsubscribe(site, requests.read(body, requests.Of).subscription)
+            case "drain":
+                is_over = requests.read(body, requests.Drain).is_over
+                await (self.catalog.take_back if is_over else self.catalog.set_aside)(site)
+                return True
+            case "leave":
+                for name in self.catalog.owned_by(site):
+                    await self.catalog.withdraw(name)
+                return True
             case _:
-                self._wires.send(SOURCE, site, refuse(question, "there is no such thing"))
+                raise NoAnswer(f"nobody here knows about {what}")
 
-    def _greeted(self, site: str, told: Callable[[Any], None]) -> None:
-        if site not in self.log.sites:
-            self.log.sites.append(site)
-            self.steering.add_site(site)
-        mine = [name for name, entry in self.log.subscriptions.items() if entry.site == site]
-        told({
-            "permits": [self.log.configurations[name] for name in mine if name in self.log.configurations],
-            "ended": {name: end for name, (where, end) in self.log.ended.items() if where == site},
-        })  # fmt: skip
+    async def _greeted(self, site: str, asked: requests.Greet) -> dict[str, Any]:
+        """Compare with a machine, as ``peer.daemon.members`` does."""
+        if asked.frontier > self.log.last:
+            raise WentWrong(f"{site} has {asked.frontier} of the log, which ends with {self.log.last}")
+        member: Any = SimpleNamespace(site=site)
+        found = self.catalog.greeted(member, asked)
+        if asked.is_first:
+            await self.catalog.take_back(site)
+        ended, unknown = self.catalog.compared(site, asked.subscriptions)
+        return {"configurations": found, "ended": ended, "unknown": unknown}
 
-    def _subscribe(self, site: str, body: dict[str, Any], told: Callable[[Any], None]) -> None:
-        name = body["name"]
-        if name in self.log.ended:
-            return
+    # What the catalog lets others know.
 
-        def safe(_: int) -> None:
-            if name in self.log.ended:
-                return
-            entry = self.log.subscriptions[name]
-            if name not in {one.subscription for one in self.steering.entries()}:
-                self._install(self.steering.add(name, entry.pattern, site, entry.limit, entry.start), but=name)
-            told({"permit": self.log.configurations[name], "start": entry.start})
-
-        self.append(
-            NewEntry(f"sub {name}", subscription=(name, Pattern.parse(body["text"]).text, site, body["limit"])),
-            safe,
-        )
-
-    def _withdrawn(self, name: str, told: Callable[[Any], None]) -> None:
-        site, end = self.log.ended[name]
-        if name in {one.subscription for one in self.steering.entries()}:
-            self.log.configurations.pop(name, None)
-            self._install(self.steering.withdraw(name))
-        self._tell(site, "withdrawn", {"name": name, "end": end})
-        told({"end": end})
-
-    # Configurations.
-
-    def _install(self, changed: Iterable[Configuration], *, but: str = "") -> None:
-        by_site: dict[str, list[bytes]] = {}
-        for one in changed:
-            self.log.configurations[one.subscription] = encode(one)
-            if one.subscription != but:
-                by_site.setdefault(one.site, []).append(encode(one))
-        for site, permits in by_site.items():
-            self._tell(site, "configure", permits)
-
-    def _tell(self, site: str, what: str, body: Any) -> None:
+    def tell(self, site: str, what: str, body: Any) -> None:
+        """Tell a machine something if it is connected; else it learns of it when it greets."""
         if self._wires.is_connected(SOURCE, site):
-            self._asking.ask(site, what, body, lambda found: None)
+            self._tasks.start(_told(self._asking.ask(site, what, body)))
+
+    def push(self, kept: Sequence[Configuration]) -> None:
+        """There is no directory here."""
+
+    def forget(self, subscription: str) -> None:
+        """There is no directory here."""
 
     # What the views ask for.
 
@@ -239,47 +212,34 @@ class SourceMachine:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not be fed by the source."""
-        found = decode_untrusted(asked.permit)
-        entry, ended = self.log.subscriptions.get(asked.downstream), self.log.ended.get(asked.downstream)
-        if site not in (entry and entry.site, ended and ended[0]):
-            return "no subscription of yours"  # one that has ended may still owe its user documents
-        return "" if found.site == site and found.subscription == asked.downstream else "not your permit"
+        if self.catalog.owners.get(asked.downstream) == site:
+            return self._permits.forbids(site, asked)
+        if self.catalog.end_of(site, asked.downstream) is None:
+            return f"{asked.downstream} is not a subscription of {site}"
+        return self._permits.forbids(site, asked, is_last=True)
 
     # The disk.
 
-    def _apply(self, change: tuple[NewEntry, Callable[[int], None]]) -> None:
-        entry, _ = change
-        log = self.log
-        if entry.key in log.numbers:
+    def _appended(self, entry: NewEntry, done: Appended | Refused) -> None:
+        """An entry is safe: feed it, in the order of numbers."""
+        if self.views is None or not isinstance(done, Appended) or not done.is_new:
             return
-        log.last += 1
-        log.numbers[entry.key] = log.last
-        if entry.body is not None:
-            log.bodies_by_number[log.last] = entry.body
-        elif entry.subscription is not None:
-            name, text, site, limit = entry.subscription
-            log.subscriptions[name] = Entry(name, text, site, limit, log.last)
-        elif entry.withdrawn in log.subscriptions:
-            gone = log.subscriptions.pop(entry.withdrawn)
-            log.ended[entry.withdrawn] = gone.site, log.last
-
-    def _appended(self, changes: list[tuple[NewEntry, Callable[[int], None]]]) -> None:
-        """Entries are safe: feed them in order, then answer."""
-        for entry, done in changes:
-            number = self.log.numbers[entry.key]
-            if self.views is not None and number > self._fed:
-                self.views.published(number, f"d{number}" if entry.body is not None else "", entry.body)
-            if self.views is not None:
-                done(number)
-
-    @property
-    def _fed(self) -> int:
-        """Up to where the views know the log."""
-        assert self.views is not None
-        return self.views._frontier
+        self._safe = self._view.last = done.number
+        if isinstance(entry, NewDocument):
+            self.views.published(done.number, entry.name, entry.body)
+        else:
+            self.views.published(done.number, "", None)
 
     def _tick(self, life: int) -> None:
-        if life != self._life or self.views is None:
+        if life != self.life or self.views is None:
             return
         self.views.pump()
         self._agenda.after(0.02 if self.views.has_work else _BEAT_S, self._tick, life)
+
+
+async def _told(answered: Promise[Any]) -> None:
+    """Wait for an answer that says nothing."""
+    try:
+        await answered
+    except NoAnswer:
+        return

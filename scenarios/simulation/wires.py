@@ -193,6 +193,7 @@ class Wires:
         machine, connection, other = self.machines[name], line.ends[name], line.other(name)
         if name in line.ended or not machine.is_up or connection.stage is Stage.CLOSED:
             return
+        self.agenda.count(data)
         try:
             frames = connection.receive(data, self._time(name))
         except WireError:
@@ -205,6 +206,8 @@ class Wires:
             machine.connected(other)
         for frame in frames:
             if name not in line.ended:
+                if self.agenda.is_detailed:
+                    self.agenda.detail(f"{name} < {other}: {_short(frame)}")
                 machine.heard(other, frame)
         self._flush(line, name)
 
@@ -243,3 +246,14 @@ class Wires:
                     continue
                 self._flush(line, name)
         self.agenda.after(_BEAT_S, self._beat)
+
+
+def _short(frame: Frame) -> str:
+    """Say in one line what a frame is.
+
+    >>> _short(Frontier(1, 2, 3))
+    'Frontier feed=1 after=2 upto=3'
+    """
+    fields = ((name, getattr(frame, name)) for name in frame.__struct_fields__)
+    told = (f"{name}={f'{len(value):,} B' if isinstance(value, bytes) else value}" for name, value in fields)
+    return " ".join([type(frame).__name__, *told])

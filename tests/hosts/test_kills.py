@@ -1,9 +1,9 @@
-"""Daemons as processes, killed with -9 while documents flow: nothing is lost, nothing comes twice. ``make soak``
+"""Daemons as processes, killed with -9 while documents flow: nothing is lost, nothing comes twice. ``make kills``
 does the same for longer."""
 
 import pytest
 
-from scenarios.soak.soaking import SoakSettings, soak
+from scenarios.kills.soaking import SoakSettings, soak
 
 
 @pytest.mark.timeout(280)

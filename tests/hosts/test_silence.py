@@ -3,8 +3,8 @@
 import signal
 import time
 
+from scenarios.kills.load import patiently
 from scenarios.processes import SOURCE, running
-from scenarios.soak.load import patiently
 
 TEXT = "//a{cont}"
 PEERS = ("p0", "p1", "p2")

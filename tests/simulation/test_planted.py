@@ -11,6 +11,7 @@ from peer.hosting.history import History
 from peer.hosting.host import Host
 from peer.hosting.outlet import Outlet
 from peer.steering.steering import Steering
+from peer.storage import database
 from scenarios.simulation.drawn import simulate
 from tests.simulation.test_seeds import SEEDS
 
@@ -41,6 +42,7 @@ PLANTED = {
         Outlet, "handle", "feed.serving.grant(frame.total, frame.acknowledged)",
         "[one.serving.grant(frame.total, frame.acknowledged) for one in self.feeds.values()]",
     )],
+    "commits that are not forced to disk": [(database, "_prepare", "synchronous = FULL", "synchronous = NORMAL")],
     "a moving feed counted twice": [(Outlet, "open", "len(others) >= self.most", "len(self.feeds) >= self.most")],
 }  # fmt: skip
 

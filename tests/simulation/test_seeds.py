@@ -1,42 +1,85 @@
 """Networks in virtual time, one per seed: whatever happens, everybody has exactly its own."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
-from overlay.feeds.serving import Serving
 from peer.cli import main
+from scenarios.simulation import soaking, world
 from scenarios.simulation.checks import find_circle
 from scenarios.simulation.drawn import simulate
-from scenarios.simulation.soaking import soak
+from scenarios.simulation.soaking import Soaked, soak, told_wrong
+from tests.processes import ROOT
 
 SEEDS = 200
 AT_ONCE = 10
+FAULTS = {
+    "chaos", "clock skew", "crash", "drain", "full disk", "join", "leave", "link of its own", "loss",
+    "narrow links", "partition", "power loss", "reconfiguration", "slow disk", "stale proposal", "torn tail",
+    "trim",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
 def test_everybody_has_exactly_its_own(first):
-    wrong = {}
-    for seed in range(first, first + AT_ONCE):
-        found = simulate(seed)
-        if found.wrong:
-            wrong[f"distributary scenario simulate --seed {seed} --log"] = found.wrong
-    assert wrong == {}
-
-
-def test_one_seed_is_one_run_bit_for_bit():
-    assert simulate(7) == simulate(7)
+    found = [simulate(seed) for seed in range(first, first + AT_ONCE)]
+    assert [told_wrong(one.seed, one.wrong, one.lines) for one in found if one.wrong] == []
 
 
 def test_every_kind_of_fault_happens_and_is_told():
-    found = soak(0, 20, None, lambda what: None)
-    assert set(found.faults) == {"crash", "power loss", "partition", "chaos", "slow disk", "full disk", "trim"}
-    assert found.runs == 20
+    found = Soaked()
+    for seed in (1, 3, 23):
+        found.add(simulate(seed), is_logged=False)
+    assert set(found.faults) == FAULTS
+    assert str(found).startswith("3 runs, 0.0 simulated hours")
     assert str(found).endswith("Everybody had exactly its own.")
 
 
-def test_a_run_that_is_wrong_says_how_to_see_it_again(monkeypatch, capsys):
-    monkeypatch.setattr(Serving, "serve", lambda self, items, upto: [])
+def digest_of(hash_seed, *options):
+    """Run some seeds in a process of their own."""
+    command = [sys.executable, "-m", "peer", "scenario", "simulate", "--seed", "3", "--count", "2", "--json"]
+    done = subprocess.run(
+        [*command, *options], env=os.environ | {"PYTHONHASHSEED": hash_seed}, cwd=ROOT, capture_output=True,
+        check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)["digest"]
+
+
+def test_one_seed_is_one_run_bit_for_bit_in_every_process():
+    assert digest_of("1") == digest_of("2", "--log") == soak(3, 2, None, lambda what: None).digest
+    assert simulate(3).digest != simulate(4).digest
+
+
+def test_a_run_that_is_wrong_says_how_to_see_it_again_and_what_happened(monkeypatch, capsys):
+    monkeypatch.setattr(world, "final_wrong", lambda found: ["something"])
     assert main(["scenario", "simulate", "--seed", "5"]) == 1
-    assert "again: distributary scenario simulate --seed 5 --log" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "again: distributary scenario simulate --seed 5 --log" in told
+    assert "everything comes back" in told.partition("the last events:")[2]
+
+
+def test_the_log_of_a_run_has_every_message(capsys):
+    assert main(["scenario", "simulate", "--seed", "5", "--log"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("m0 < source: Opened feed=" in line for line in lines)
+    assert len(lines) > 1000
+
+
+def test_a_soak_without_end_ends_with_its_report_when_it_is_told_to(monkeypatch, capsys):
+    def interrupted(seed, **options):
+        if seed == 12:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return simulate(seed, **options)
+
+    monkeypatch.setattr(soaking, "simulate", interrupted)
+    assert main(["scenario", "simulate", "--seed", "10", "--minutes", "inf", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"] == 2
+    assert set(told) >= {"simulated_hours", "faults", "violations"}
 
 
 def test_a_circle_is_found_wherever_it_is():

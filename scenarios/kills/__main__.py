@@ -1,4 +1,4 @@
-"""``make soak``: kill daemons while documents flow, and compare what everybody has with direct matching.
+"""``make kills``: kill daemons while documents flow, and compare what everybody has with direct matching.
 
 The last line is JSON; the exit status is 1 if anything was wrong.
 """
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from scenarios.commands.progress import progress
-from scenarios.soak.soaking import SoakReport, SoakSettings, soak
+from scenarios.kills.soaking import SoakReport, SoakSettings, soak
 
 
 def main() -> int:
@@ -22,7 +22,7 @@ def main() -> int:
     settings = SoakSettings(
         arguments.kills, arguments.seed, arguments.peers, arguments.pace, is_warm=not arguments.cold
     )
-    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    folder = Path(tempfile.mkdtemp(prefix="kills-"))
     with progress("kills", settings.kills) as step:
         report = soak(folder, settings, step)
     _show(report)
@@ -46,9 +46,9 @@ def _show(report: SoakReport) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m scenarios.soak",
+        prog="python -m scenarios.kills",
         description="Kill daemons with -9 while documents flow, and compare what arrived with direct matching.",
-        epilog="example: python -m scenarios.soak --kills 500 --seed 7 --peers 6",
+        epilog="example: python -m scenarios.kills --kills 500 --seed 7 --peers 6",
     )
     parser.add_argument("--kills", type=int, default=200, help="how many processes are killed at least (200)")
     parser.add_argument("--seed", type=int, default=1, help="for documents, changes and victims (1)")

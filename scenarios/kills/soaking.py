@@ -8,18 +8,18 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from scenarios.kills.killing import Killing
+from scenarios.kills.ledger import Ledger
+from scenarios.kills.load import PATIENCE_S, Changes, TooLate, patiently, publish
+from scenarios.kills.moments import Moments
 from scenarios.processes import SOURCE, running
-from scenarios.soak.killing import Killing
-from scenarios.soak.ledger import Ledger
-from scenarios.soak.load import PATIENCE_S, Changes, TooLate, patiently, publish
-from scenarios.soak.moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from scenarios.kills.ledger import Owed
     from scenarios.processes import ProcessNetwork
-    from scenarios.soak.ledger import Owed
 
 _PUBLISHERS: Final = 2
 _LOOKED_AT: Final = 4

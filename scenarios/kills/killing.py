@@ -12,8 +12,8 @@ from scenarios.processes import SOURCE
 if TYPE_CHECKING:
     import random
 
+    from scenarios.kills.moments import Moments
     from scenarios.processes import ProcessNetwork
-    from scenarios.soak.moments import Moments
 
 AIMS: Final = ("publish", "serve", "subscribe", "unsubscribe", "adopt", "greet", "any")
 _PATIENCE_S: Final = 3.0

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
+    from scenarios.kills.ledger import Ledger
+    from scenarios.kills.moments import Moments
     from scenarios.processes import ProcessNetwork
-    from scenarios.soak.ledger import Ledger
-    from scenarios.soak.moments import Moments
 
 Found = TypeVar("Found")
 PATIENCE_S: Final = 90.0
