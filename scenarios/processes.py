@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "source"
 _STOP_S: Final = 10.0
+_LONGEST: Final = 400
 
 
 class DaemonFailed(Exception):
@@ -102,7 +103,7 @@ class ProcessNetwork:
         process = self._processes[name]
         line = process.stdout.readline() if process.stdout is not None else b""
         if not line:
-            raise DaemonFailed(f"{name} did not start; its log is {self.folder / f'{name}.log'}")
+            raise DaemonFailed(f"{name} did not start; {_last_words(self.folder / f'{name}.log')}")
         found: dict[str, Any] = json.loads(line)
         if name == SOURCE:
             self._ports = str(found["port"]), str(found["enrolment_port"])
@@ -177,6 +178,12 @@ class ProcessNetwork:
                 name, [sys.executable, "-m", "peer", *words],
                 stdout=subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
+
+
+def _last_words(log: Path) -> str:
+    """Return the last line of a log: it may be gone soon."""
+    lines = log.read_text("utf-8", "replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), f"its log {log} is empty")[-_LONGEST:]
 
 
 def _ended(process: Process) -> None:

@@ -86,6 +86,7 @@ class WarmStarts:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
+        self._has_started = False
         self._ours, theirs = socket.socketpair()
         with theirs:
             self._parent = subprocess.Popen(
@@ -98,6 +99,7 @@ class WarmStarts:
     def spawn(self, command: list[str], log: Path, namespace: int | None = None) -> Process:
         """Run a command of ``distributary``, in a network namespace (an open file) if one is given; it writes its
         log to the end of a file."""
+        self._has_started = True
         (output, to_output), (life, to_life) = os.pipe(), os.pipe()
         with self._turn, open(log, "ab") as errors:
             try:
@@ -117,6 +119,8 @@ class WarmStarts:
 
     def __exit__(self, *_: object) -> None:
         self._ours.close()
+        if not self._has_started:
+            self._parent.kill()  # it may be loading still, for nobody
         try:
             self._parent.wait(_STOP_S)
         except subprocess.TimeoutExpired:

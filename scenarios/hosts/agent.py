@@ -35,7 +35,6 @@ SILENCE_S: Final = 180.0
 _CHUNK: Final = 1 << 18
 _MOST_ASKED: Final = 64
 """One thing is asked at a time, besides signs of life."""
-_LONGEST: Final = 300
 _FETCHED: Final = ("results.sqlite", "results.sqlite-wal")
 
 
@@ -86,17 +85,9 @@ def _serve(network: ProcessNetwork) -> NoReturn:
         told = json.loads(lines.get())
         try:
             answer = _do(network, told.pop("do"), told)
-        except DaemonFailed:
-            answer = {"failed": f"it did not start; {_last_words(network.folder / (told['name'] + '.log'))}"}
-        except (IdentityError, OSError) as exc:
+        except (DaemonFailed, IdentityError, OSError) as exc:
             answer = {"failed": str(exc)}
         _say(answer)
-
-
-def _last_words(log: Path) -> str:
-    """Return the last line of a log, which is gone soon."""
-    lines = log.read_text("utf-8", "replace").split("\n") if log.exists() else []
-    return next((line for line in reversed(lines) if line.strip()), "it said nothing")[-_LONGEST:]
 
 
 def _listen(lines: queue.Queue[bytes]) -> None:

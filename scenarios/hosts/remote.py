@@ -105,7 +105,7 @@ class RemoteNetwork(ProcessNetwork):
         try:
             return self._connections[name].call(do, name=name, **what)
         except Refused as exc:
-            raise DaemonFailed(f"{name} at {exc}") from None
+            raise DaemonFailed(str(exc)) from None
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def test_a_machine_that_cannot_be_used_is_named_before_anything_starts(stage):
 
 def test_faults_of_links_are_refused_over_ssh(capsys):
     assert main(["scenario", "run", "flaky-wan", "--hosts", "ssh:nowhere.txt"]) == 2
-    assert "faults[0] (loss 0.03 for 2 s): over ssh links are what they are" in capsys.readouterr().err
+    assert "faults[0] (loss 0.03 for 1.5 s): over ssh links are what they are" in capsys.readouterr().err
     assert main(["scenario", "run", "quickstart", "--hosts", "ssh:nowhere.txt"]) == 2
     assert "nowhere.txt: No such file or directory" in capsys.readouterr().err
     assert main(["scenario", "run", "quickstart", "--hosts", "rsh:x"]) == 2
