@@ -43,9 +43,8 @@ class World:
         is_detailed: bool = False,
     ) -> None:  # fmt: skip
         """``folder``: for the stores. ``later``: the machines that are not there yet; ``join`` starts them."""
-        self.agenda = Agenda(seed, is_detailed=is_detailed)
         self.links = Links(link or Link(rtt_ms=40, jitter_ms=5))
-        self.wires = Wires(self.agenda, self.links)
+        self.agenda, self.wires = self._made(seed, is_detailed=is_detailed)
         rates = [1 + skew * (2 * self.agenda.rng.random() - 1) for _ in (SOURCE, *peers)]
         self.source = SourceMachine(self.agenda, self.wires, folder, source_feeds, rate=rates[0])
         self.peers = {
@@ -68,6 +67,11 @@ class World:
         self.faults: dict[str, int] = {}
         self.watcher = Watcher()
         self.agenda.after(_LOOK_S, self._look)
+
+    def _made(self, seed: int, *, is_detailed: bool) -> tuple[Agenda, Wires]:
+        """Make time and connections; the same machines could have others."""
+        agenda = Agenda(seed, is_detailed=is_detailed)
+        return agenda, Wires(agenda, self.links)
 
     def close(self) -> None:
         """Close the stores; the folder is not needed any more."""
@@ -241,6 +245,15 @@ class World:
 
     def finish(self) -> list[str]:
         """Bring everything back, wait until everybody has everything, and say what is wrong."""
+        self.recover()
+        end = self.agenda.now + _PATIENCE_S
+        while self.agenda.now < end and not self.is_done:
+            self.agenda.run(self.agenda.now + 1.0)
+        self.agenda.run(self.agenda.now + 2.0)
+        return self.wrong()
+
+    def recover(self) -> None:
+        """Bring everything back."""
         self.agenda.note("everything comes back")
         self.wires.chaos = Chaos()
         self.links.heal()
@@ -249,13 +262,14 @@ class World:
             self.slow(name, 1.0)
             self.fill(name, is_full=False)
             self.restart(name)
-        end = self.agenda.now + _PATIENCE_S
-        while self.agenda.now < end and not self._is_done():
-            self.agenda.run(self.agenda.now + 1.0)
-        self.agenda.run(self.agenda.now + 2.0)
+
+    def wrong(self) -> list[str]:
+        """Say what was wrong at any moment, and what is wrong now, when everybody should have everything."""
         return [*self.watcher.wrong, *final_wrong(self)]
 
-    def _is_done(self) -> bool:
+    @property
+    def is_done(self) -> bool:
+        """Whether everything is acknowledged, and everybody that is still there has come as far as it must."""
         return self.bodies.keys() == self.acknowledged.keys() and all(
             one.start is not None and not self.lacks(one)
             for one in self.asked.values()

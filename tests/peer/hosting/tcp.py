@@ -1,13 +1,11 @@
-"""The machines of the simulation on real sockets: TLS links through proxies that delay, and that cut connections.
+"""The machines of the simulator on real sockets: TLS links through proxies that delay, and that cut connections.
 
 Over TCP a frame that is lost, repeated or overtaken is a broken connection; that is what the proxies make of it.
-Everything runs in a trio thread of its own, so that the same tests drive it as drive the simulation.
+Time is real, and so are the connections; the machines are the simulator's, with their stores.
 """
 
 import random
-import threading
-import time
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import trio
@@ -15,153 +13,111 @@ import trio
 from overlay.identity import Address, Role
 from overlay.wire.connection import Patience
 from peer.daemon.links import Links
+from scenarios.simulation.peers import SOURCE
+from scenarios.simulation.wires import Chaos
+from scenarios.simulation.world import World
 from tests.overlay.identity.networks import Net
-from tests.peer.hosting.simulation import SOURCE, Faults, Machine, Network, Source
 
-FASTER = 10
-"""How much less real time passes than a test says: the simulation's seconds are long."""
+DELAY_S = 0.002
 
 
-class Ear:
-    """What a machine hears of its links."""
+class Clock:
+    """An agenda that goes by trio's clock."""
 
-    def __init__(self, machine):
-        self.machine = machine
+    is_detailed = False
 
-    def up(self, member):
-        if self.machine.host is not None:
-            self.machine.site_up(member.site)
-
-    def lost(self, site):
-        if self.machine.host is not None:
-            self.machine.site_lost(site)
-
-    def heard(self, member, frame):
-        if self.machine.host is not None and hasattr(frame, "feed"):
-            self.machine.handle(member.site, frame)
-
-
-class Caller:
-    """Calls the methods of something in the trio thread."""
-
-    def __init__(self, network, target):
-        self._network, self._target = network, target
-
-    def __getattr__(self, name):
-        found = getattr(self._target, name)
-        return (lambda *arguments: self._network.call(found, *arguments)) if callable(found) else found
-
-
-class TcpNetwork:
-    """As ``Network``; see the module's text."""
-
-    def __init__(self, folder, seed, names, faults=None):
-        self.rng, self.faults = random.Random(seed), faults or Faults()
-        net = Net(folder, "test", datetime.now(UTC))
-        self._credentials = {name: net.join(name, [Role.SUBSCRIBER]) for name in names} | {SOURCE: net.source}
-        self._names = names
-        self._links, self._scopes, self._ports, self._proxies = {}, {}, {}, {}
-        self._ready, self._stop, self.failure = threading.Event(), None, None
+    def __init__(self, seed, nursery):
+        self.rng, self._nursery, self._begun = random.Random(seed), nursery, trio.current_time()
+        self.lines = []
 
     @property
     def now(self):
-        return trio.current_time()
-
-    def call(self, function, *arguments):
-        return trio.from_thread.run_sync(function, *arguments, trio_token=self._token)
-
-    def run(self, seconds):
-        """Let time pass."""
-        threading.Event().wait(seconds / FASTER)
-        assert self.failure is None, self.failure
-
-    def rest(self, is_done, seconds):
-        """Let time pass until something is so, however slow this machine is."""
-        end = time.monotonic() + 90
-        while not is_done() and time.monotonic() < end:
-            self.run(1)
-
-    # What machines ask for.
-
-    def send(self, name, site, frame):
-        return self._links[name].send(site, frame)
+        return trio.current_time() - self._begun
 
     def after(self, delay, action, *arguments):
-        self._nursery.start_soon(self._later, delay / FASTER, action, arguments)
+        self._nursery.start_soon(self._later, delay, action, arguments)
 
     async def _later(self, delay, action, arguments):
         await trio.sleep(delay)
         action(*arguments)
 
-    # What happens to them.
+    def note(self, what):
+        self.lines.append(f"{self.now:10.3f}  {what}")
 
-    def crash(self, name):
-        self.call(self._crash, name)
 
-    def _crash(self, name):
-        self._all[name].crash()
-        self._scopes.pop(name).cancel()
+class Ear:
+    """What a machine hears of its links in one life."""
 
-    def restart(self, name):
-        trio.from_thread.run(self._restart, name, trio_token=self._token)
+    def __init__(self, wires, machine):
+        self._wires, self._machine, self._life = wires, machine, machine.life
 
-    async def _restart(self, name):
-        await self._listen(name)
-        self._all[name].start()
+    def up(self, member):
+        self._hear(lambda: self._machine.connected(member.site))
 
-    def results(self, name, subscription):
-        return self.call(Network.results, self, name, subscription)
+    def lost(self, site):
+        self._hear(lambda: self._machine.lost(site))
 
-    # How it is done.
+    def heard(self, member, frame):
+        self._hear(lambda: self._machine.heard(member.site, frame))
 
-    async def main(self):
-        self._token, self._stop = trio.lowlevel.current_trio_token(), trio.Event()
-        try:
-            async with trio.open_nursery() as self._nursery:
-                self.source = Source(self)
-                self._all = {SOURCE: self.source}
-                for name in (SOURCE, *self._names):
-                    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-                    self._proxies[name] = listeners[0].socket.getsockname()[1]
-                    self._nursery.start_soon(trio.serve_listeners, self._proxy(name), listeners)
-                    if name != SOURCE:
-                        self._all[name] = Machine(self, name)
-                    await self._listen(name)
-                self.machines = {name: Caller(self, machine) for name, machine in self._all.items()}
-                self.source = self.machines[SOURCE]
-                self._nursery.start_soon(self._beat)
-                self._ready.set()
-                await self._stop.wait()
-                self._nursery.cancel_scope.cancel()
-        except BaseException as exc:
-            self.failure = exc
-            self._ready.set()
-            raise
+    def _hear(self, told):
+        if self._machine.is_up and self._machine.life == self._life:
+            try:
+                told()
+            except Exception as exc:  # links drop who says what cannot be; here it is a defect
+                self._wires.wrong.append(f"{type(exc).__name__}: {exc}")
 
-    async def _listen(self, name):
-        self._links[name] = Links(self._credentials[name], Ear(self._all[name]), self._find, patience=Patience())
-        self._scopes[name] = trio.CancelScope()
-        self._ports[name] = await self._nursery.start(self._serve, name)
 
-    async def _serve(self, name, *, task_status):
-        with self._scopes[name]:
-            await self._links[name].serve("127.0.0.1", 0, task_status=task_status)
+class TcpWires:
+    """As ``Wires``; see the module's text."""
+
+    def __init__(self, nursery, credentials):
+        self.chaos, self.sent_bytes, self.wrong = Chaos(), {}, []
+        self._nursery, self._credentials = nursery, credentials
+        self._links, self._scopes, self._ports, self._proxies = {}, {}, {}, {}
+
+    def add(self, machine):
+        self._nursery.start_soon(self._keep, machine)
+
+    def send(self, sender, receiver, frame):
+        return sender in self._links and self._links[sender].send(receiver, frame)
+
+    def is_connected(self, one, other):
+        return one in self._links and other in self._links[one].sites
+
+    def waiting(self, name):
+        return self._links[name].frames_waiting if name in self._links else 0
+
+    def crash(self, name, *, is_noticed):
+        if name in self._links:
+            del self._links[name]
+            self._scopes.pop(name).cancel()
+
+    async def _keep(self, machine):
+        """Let a machine have links whenever it is up, always behind the same proxy."""
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        self._proxies[machine.name] = listeners[0].socket.getsockname()[1]
+        self._nursery.start_soon(trio.serve_listeners, self._proxy(machine.name), listeners)
+        while True:
+            if machine.is_up:
+                links = Links(self._credentials[machine.name], Ear(self, machine), self._find, patience=Patience())
+                with trio.CancelScope() as scope:
+                    self._links[machine.name], self._scopes[machine.name] = links, scope
+                    await self._serve(machine.name, links)
+            await trio.sleep(0.01)
+
+    async def _serve(self, name, links):
+        async with trio.open_nursery() as nursery:
+            self._ports[name] = await nursery.start(links.serve, "127.0.0.1", 0)
 
     async def _find(self, site):
-        return (Address("127.0.0.1", self._proxies[site]),)
-
-    async def _beat(self):
-        while True:
-            for machine in self._all.values():
-                if machine.host is not None:
-                    machine.tick()
-            await trio.sleep(0.05)
+        return (Address("127.0.0.1", self._proxies[site]),) if site in self._proxies else ()
 
     def _proxy(self, name):
         async def forward(near):
             try:
                 far = await trio.open_tcp_stream("127.0.0.1", self._ports[name])
-            except OSError:
+            except (OSError, KeyError):
                 await trio.aclose_forcefully(near)
                 return
             async with near, far, trio.open_nursery() as nursery:
@@ -174,26 +130,43 @@ class TcpNetwork:
         """Pass bytes on, late; or cut the connection."""
         try:
             while data := await source.receive_some(1 << 16):
-                faults = self.faults
-                if self.rng.random() < faults.lose + faults.repeat + faults.overtake:
+                if random.random() < self.chaos.lose:
                     break
-                await trio.sleep(self.rng.random() * faults.delay_s / FASTER)
+                await trio.sleep(random.random() * DELAY_S)
                 await target.send_all(data)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         nursery.cancel_scope.cancel()
 
 
-@contextmanager
-def tcp_network(folder, seed, names, faults=None):
-    """Run such a network while the block runs."""
-    network = TcpNetwork(folder, seed, names, faults)
-    thread = threading.Thread(target=trio.run, args=(network.main,), daemon=True)
-    thread.start()
-    assert network._ready.wait(60), "it does not start"
-    try:
-        yield network
-    finally:
-        network.call(network._stop.set)
-        thread.join(60)
-    assert network.failure is None, network.failure
+class TcpWorld(World):
+    """A world on real links."""
+
+    def __init__(self, nursery, credentials, seed, names, folder):
+        self._nursery, self._credentials = nursery, credentials
+        super().__init__(seed, names, folder)
+        self.watcher.wrong = self.wires.wrong
+
+    def _made(self, seed, *, is_detailed):
+        return Clock(seed, self._nursery), TcpWires(self._nursery, self._credentials)
+
+    async def finished(self):
+        """Bring everything back, wait until everybody has everything, and say what is wrong."""
+        self.recover()
+        with trio.move_on_after(90):
+            while not (self.source.is_up and self.is_done):  # nobody tells when everybody is done
+                await trio.sleep(0.1)
+        return self.wrong()
+
+
+@asynccontextmanager
+async def tcp_world(folder, seed, names):
+    """Run such a world while the block runs."""
+    net = Net(folder / "identities", "test", datetime.now(UTC))
+    credentials = {name: net.join(name, [Role.SUBSCRIBER]) for name in names} | {SOURCE: net.source}
+    (folder / "stores").mkdir()
+    async with trio.open_nursery() as nursery:
+        world = TcpWorld(nursery, credentials, seed, names, folder / "stores")
+        yield world
+        nursery.cancel_scope.cancel()
+    world.close()

@@ -1,124 +1,86 @@
-"""What arrives is what direct matching gives, once, in order: in a simulated network, and over TCP with TLS.
+"""What arrives is what direct matching gives, once, in order, over TCP with TLS as in the simulator.
 
-The same tests for both. Over TCP the machines of the simulation have real links; there are fewer runs, for they
-take real time.
+The machines are those of ``tests/simulation``, which runs them in virtual time with all kinds of faults; here they
+have real links, and there are few runs, for they take real time.
 """
 
 import random
-from contextlib import contextmanager
 
 import pytest
+import trio
 
-from peer.hosting import host
-from scenarios.small_documents import small_document
-from tests.peer.hosting.simulation import SOURCE, Faults, Network
-from tests.peer.hosting.tcp import tcp_network
-from tests.peer.hosting.workload import Workload, settle, wrongs
+from scenarios.drawn_plans import proposal
+from scenarios.simulation.peers import SOURCE
+from scenarios.simulation.wires import Chaos
+from scenarios.simulation.world import Asked
+from scenarios.small_documents import PATTERNS, small_document
+from tests.peer.hosting.tcp import tcp_world
 
 MACHINES = ["m0", "m1", "m2", "m3"]
 
 
-def runs(simulated, real):
-    """Draw so many runs of each kind."""
-    return pytest.mark.parametrize(
-        ("kind", "seed"), [("memory", n) for n in range(simulated)] + [("tcp", n) for n in range(real)]
-    )
+def subscribe(world, rng, names):
+    found = [Asked(name, rng.choice(MACHINES), rng.choice(PATTERNS), rng.choice((1, 3, None))) for name in names]
+    for one in found:
+        world.subscribe(one)
+    return found
 
 
-@contextmanager
-def prepared(kind, folder, seed, faults=None, count=12):
-    """Run a network of a kind, with subscriptions."""
-    work = Workload(seed, MACHINES, count)
-    if kind == "tcp":
-        with tcp_network(folder, seed, MACHINES, faults) as network:
-            yield started(network, work), work, random.Random(seed)
-    else:
-        yield started(Network(seed, MACHINES, faults), work), work, random.Random(seed)
+def propose(world, rng):
+    """Propose another plan of what there is."""
+    if world.source.is_up:
+        steering = world.source.catalog.steering
+        known = [[one.subscription, one.pattern, one.site, one.limit] for one in steering.entries()]
+        world.propose(proposal(known, rng), steering.epoch)
 
 
-def started(network, work):
-    for i in range(len(work.names)):
-        work.install(network, i)
-    return network
+async def play(folder, seed, *, count, step):
+    """Publish so many documents; before each, ``step`` does something to the world."""
+    rng = random.Random(seed)
+    async with tcp_world(folder, seed, MACHINES) as world:
+        subscribe(world, rng, [f"s{i}" for i in range(12)])
+        await trio.sleep(0.5)
+        for n in range(count):
+            step(world, rng, n)
+            world.publish(f"k{n}", small_document(rng))
+            await trio.sleep(rng.random() * 0.05)
+        wrong = await world.finished()
+        return wrong, world.faults, len(world.acknowledged)
 
 
-@runs(25, 1)
-def test_everybody_gets_exactly_its_own(kind, seed, tmp_path):
-    with prepared(kind, tmp_path, seed) as (network, work, rng):
-        for _ in range(30):
-            network.source.publish(small_document(rng))
-            network.run(rng.random() * 0.2)
-        settle(network, work)
-        assert wrongs(network, work) == []
+def nothing(world, rng, n):
+    pass
 
 
-@runs(25, 2)
-def test_also_over_a_network_that_loses_repeats_and_reorders(kind, seed, tmp_path):
-    with prepared(kind, tmp_path, seed, Faults(lose=0.01, repeat=0.05, overtake=0.02)) as (network, work, rng):
-        for _ in range(30):
-            network.source.publish(small_document(rng))
-            network.run(rng.random() * 0.5)
-        settle(network, work)
-        assert wrongs(network, work) == []
+def connections_break(world, rng, n):
+    world.wires.chaos = Chaos(lose=0.02)
 
 
-@runs(25, 2)
-def test_also_while_configurations_change(kind, seed, tmp_path):
-    with prepared(kind, tmp_path, seed) as (network, work, rng):
-        for _ in range(40):
-            network.source.publish(small_document(rng))
-            work.install(network, rng.randrange(len(work.names)))
-            network.run(rng.random() * 0.3)
-        settle(network, work)
-        assert wrongs(network, work) == []
+def plans_change(world, rng, n):
+    if n % 4 == 3:
+        propose(world, rng)
 
 
-@runs(60, 2)
-def test_also_while_machines_crash_and_return(kind, seed, tmp_path):
-    with prepared(kind, tmp_path, seed, Faults(lose=0.002)) as (network, work, rng):
-        for _ in range(40):
-            network.source.publish(small_document(rng))
-            name = rng.choice([*MACHINES, SOURCE])
-            if network.machines[name].host is None:
-                network.restart(name)
-            elif rng.random() < 0.4:
-                network.crash(name)
-            network.run(rng.random() * 0.8)
-        settle(network, work)
-        assert wrongs(network, work) == []
+def machines_crash(world, rng, n):
+    name = rng.choice([*MACHINES, SOURCE])
+    if not world._machine(name).is_up:
+        world.restart(name)
+    elif rng.random() < 0.4:
+        world.crash(name, is_noticed=rng.random() < 0.5)
 
 
-@runs(10, 1)
-def test_subscriptions_come_late_and_go_early(kind, seed, tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "_DRAINING_S", 2.0)
-    with prepared(kind, tmp_path, seed, count=10) as (network, work, rng):
-        late = Workload(seed + 1000, MACHINES, 10)
-        late.names = [f"t{i}" for i in range(10)]
-        starts = {}
-        for n in range(30):
-            network.source.publish(small_document(rng))
-            if n == 10:
-                for i in range(10):
-                    starts[i] = network.source.log.last
-                    network.machines[late.sites[i]].install(late.configuration(i, start=starts[i]))
-            if n == 20:
-                for i in range(0, 10, 2):
-                    network.machines[work.sites[i]].withdraw(work.names[i], network.source.log.last)
-            network.run(rng.random() * 0.3)
+def some_come_and_go(world, rng, n):
+    if n == 10:
+        subscribe(world, rng, [f"t{i}" for i in range(10)])
+    if n == 20:
+        for i in range(0, 10, 2):
+            world.unsubscribe(world.asked[f"s{i}"])
 
-        def wrong():
-            """List what is wrong: of those that came late, that stayed, and that went early."""
-            found = [late.wrong(network, i, start=starts[i]) for i in range(10)]
-            found += [work.wrong(network, i, upto=21 if i % 2 == 0 else None) for i in range(10)]
-            return [reason for reason in found if reason]
 
-        def left():
-            return [
-                work.names[i]
-                for i in range(0, 10, 2)
-                if work.names[i] in network.machines[work.sites[i]].host.subscriptions
-            ]
-
-        network.rest(lambda: not wrong() and not left(), 120)
-        assert wrong() == []
-        assert left() == []
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("step", [nothing, connections_break, plans_change, machines_crash, some_come_and_go])
+def test_everybody_gets_exactly_its_own(tmp_path, seed, step):
+    wrong, faults, documents = trio.run(lambda: play(tmp_path, seed, count=30, step=step))
+    assert wrong == []
+    assert documents == 30
+    assert bool(faults) is (step in (plans_change, machines_crash))
