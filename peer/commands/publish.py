@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from peer.attributes import read_message
 from peer.errors import CommandError
 from peer.home import add_home, ask_one, home_of
 from peer.output import emit
@@ -15,6 +17,7 @@ from peer.publication import key_of
 if TYPE_CHECKING:
     import argparse
 
+MESSAGE: Final = "message"
 SUMMARY: Final = "Publish documents; each is answered with its number once it is durable."
 _EPILOG: Final = """\
 The same document under the same name gets the same number again: a command that was cut off can be repeated.
@@ -29,6 +32,7 @@ examples:
   distributary publish auction.xml
   distributary publish *.xml --json
   distributary publish --watch /var/spool/news
+  distributary publish --attributes topic=sport price=12 "title=Rowing on the lake"
   producer | distributary publish - --key 2024-06-01T12:00
 """
 
@@ -43,6 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --watch: a file that has not changed for so long is complete (2)",
     )  # fmt: skip
     parser.add_argument("--leave", action="store_true", help="with --watch: leave published files where they are")
+    parser.add_argument(
+        "--attributes",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="publish a message with these attributes",
+    )
     add_home(parser)
     parser.add_argument("--key", help="what makes it the same publication when it is tried again (one document)")
     parser.add_argument("--json", action="store_true", help="print a JSON object per document")
@@ -52,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Publish one document after the other."""
     if arguments.watch is not None:
         return _watch(arguments)
+    if arguments.attributes is not None:
+        return _message(arguments)
     if not arguments.documents:
         raise CommandError(
             "name documents to publish, or a folder with --watch; see 'distributary publish --help'"
@@ -70,8 +82,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _message(arguments: argparse.Namespace) -> int:
+    if arguments.documents:
+        raise CommandError("--attributes makes one message; publish documents by themselves")
+    body = read_message(arguments.attributes)
+    key = arguments.key or uuid.uuid4().hex  # two messages may well be equal
+    told = ask_one(home_of(arguments), "publish", name=MESSAGE, key=key, body=base64.b64encode(body).decode())
+    if arguments.json:
+        emit({"document": MESSAGE, **told})
+    else:
+        print(f"{told['number']}\t{MESSAGE}" + ("" if told["is_new"] else "\t(published before)"), flush=True)
+    return 0
+
+
 def _watch(arguments: argparse.Namespace) -> int:
-    if arguments.documents or arguments.key is not None:
+    if arguments.documents or arguments.attributes or arguments.key is not None:
         raise CommandError("--watch publishes what is in the folder; name neither documents nor a key with it")
     if not arguments.settle >= 0:
         raise CommandError(f"--settle {arguments.settle}: expected a number of seconds")

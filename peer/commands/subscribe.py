@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from peer.arguments import PATTERN_HELP, add_namespaces, read_pattern
+from peer.attributes import read_filter
 from peer.errors import CommandError
 from peer.home import add_home, ask_one, home_of
 from peer.output import emit
@@ -12,12 +13,15 @@ from peer.output import emit
 if TYPE_CHECKING:
     import argparse
 
+    from xmlmatch import Pattern
+
 SUMMARY: Final = "Subscribe to a pattern; prints the subscription's name."
 _EPILOG: Final = """\
 examples:
   distributary subscribe "//item[@featured]/name{val}"
   distributary subscribe --from earliest @pattern.txt       everything that the source still has
   distributary subscribe --from 120 "//person/name{val}"    the documents after number 120
+  distributary subscribe --filter "topic = 'sport' and price < 50" --whole
   distributary tail "$(distributary subscribe '//price[. > 100]{val}')"
 """
 
@@ -25,7 +29,16 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("pattern", help=PATTERN_HELP)
+    parser.add_argument("pattern", nargs="?", help=PATTERN_HELP)
+    parser.add_argument("--filter", help="instead of a pattern: conditions on the attributes of messages")
+    parser.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --filter: return this too",
+    )
+    parser.add_argument("--whole", action="store_true", help="with --filter: return the whole message too")
     add_namespaces(parser)
     add_home(parser)
     parser.add_argument(
@@ -44,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         start = int(start)
     if arguments.limit is not None and arguments.limit < 0:
         raise CommandError(f"--limit {arguments.limit}: a limit is 0 or more")
-    pattern = read_pattern(arguments.pattern, arguments.ns)
+    pattern = _wanted(arguments)
     if pattern.contradiction:
         raise CommandError(f"this pattern never matches: {pattern.contradiction}")
     # The canonical text needs no prefixes; the order of the columns goes beside it.
@@ -57,3 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(told["subscription"])
     return 0
+
+
+def _wanted(arguments: argparse.Namespace) -> Pattern:
+    if (arguments.pattern is None) == (arguments.filter is None):
+        raise CommandError("give a pattern, or a filter with --filter")
+    if arguments.filter is not None:
+        return read_filter(arguments.filter, arguments.select, whole=arguments.whole)
+    if arguments.select or arguments.whole:
+        raise CommandError("--select and --whole go with --filter; a pattern says itself what it returns")
+    return read_pattern(arguments.pattern, arguments.ns)

@@ -21,7 +21,7 @@ from rewriting.filters.condition import Condition, OneOf, Prefix, Test
 from rewriting.filters.disjunction import Disjunction
 from rewriting.filters.errors import FilterError, MessageError, RegionError, SpaceError
 from rewriting.filters.filter import Filter
-from rewriting.filters.message import message_document
+from rewriting.filters.message import message_bytes, message_document
 from rewriting.filters.region import Box, Point, Quadrants, Rectangle, Region, above, below
 from rewriting.filters.space import Dimension, Kind, Space
 from rewriting.filters.values import Value, number_of, text_of
@@ -51,6 +51,7 @@ __all__ = [
     "Value",
     "above",
     "below",
+    "message_bytes",
     "message_document",
     "number_of",
     "text_of",

@@ -27,6 +27,21 @@ def message_document(attributes: Mapping[str, Value]) -> Document:
     >>> [document.label_of(node) for node in range(len(document))]
     ['message', '@price', '@topic']
     """
+    return _read(_written(attributes))
+
+
+def message_bytes(attributes: Mapping[str, Value]) -> bytes:
+    """Write a message as the document that is published.
+
+    >>> message_bytes({"topic": "sport", "price": 12})
+    b'<message price="12" topic="sport"/>'
+    """
+    text = _written(attributes)
+    _read(text)
+    return text.encode()
+
+
+def _written(attributes: Mapping[str, Value]) -> str:
     if len(attributes) > MAX_ATTRIBUTES:
         raise MessageError(f"a message has up to {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
     for name in attributes:
@@ -35,7 +50,11 @@ def message_document(attributes: Mapping[str, Value]) -> Document:
     words = "".join(
         f' {name}="{text_of(value).translate(_ESCAPED)}"' for name, value in sorted(attributes.items())
     )
+    return f"<{MESSAGE}{words}/>"
+
+
+def _read(text: str) -> Document:
     try:
-        return Document.parse(f"<{MESSAGE}{words}/>".encode())
+        return Document.parse(text.encode())
     except (DocumentError, UnicodeEncodeError) as exc:
         raise MessageError(f"a value cannot be written: {exc}") from exc

@@ -1,8 +1,11 @@
 """The daemons on real sockets: what arrives is what direct matching gives."""
 
+import random
+
 import trio
 
 from peer.storage.result_values import State
+from rewriting.filters import Filter, message_bytes
 from tests.peer.daemon.network import live_network, rows
 from xmlmatch import Document, Pattern, match
 
@@ -36,6 +39,32 @@ async def test_subscribers_feed_each_other_exactly(tmp_path):
         last = max(published)
         for i, text in enumerate(TEXTS):
             assert await rows(peers[i % 3], names[i], last) == wanted(text, published)
+        fed = [one["fed_by"] for peer in peers for one in peer.status()["subscriptions"]]
+        assert any(by != ["source"] for by in fed)
+
+
+async def test_filters_feed_each_other_exactly(tmp_path):
+    texts = ["topic = 'sport'", "price < 50", "topic = 'sport' and price < 50", "topic = 'sport' and stock >= 2"]
+    filters = [Filter.parse(text, whole=True) for text in texts]
+    async with live_network(tmp_path) as network:
+        peers = [await network.start_peer(f"p{i}") for i in range(3)]
+        for peer in peers:
+            await peer.connected.wait()
+        names = [(await peers[i % 3].subscribe(one.pattern()))["subscription"] for i, one in enumerate(filters)]
+        rng, published = random.Random(5), {}
+        for n in range(15):
+            message = {
+                "topic": rng.choice(("sport", "art")),
+                "price": rng.randint(10, 90),
+                "stock": rng.randint(0, 4),
+            }
+            told = await network.source.publish("source", "message", f"k{n}", message_bytes(message))
+            published[told["number"]] = message
+        for i, one in enumerate(filters):
+            found = await rows(peers[i % 3], names[i], max(published))
+            assert found.keys() == {number for number, message in published.items() if one.matches(message)}
+            for number, (row,) in found.items():
+                assert row["message.cont"].encode() == message_bytes(published[number])
         fed = [one["fed_by"] for peer in peers for one in peer.status()["subscriptions"]]
         assert any(by != ["source"] for by in fed)
 

@@ -1,0 +1,71 @@
+"""Key-value subscriptions from the command line, against daemons as processes."""
+
+import json
+import random
+
+from peer.cli import main
+from rewriting.filters import Filter
+from scenarios.processes import SOURCE, running
+from tests.hosts.test_service import until
+
+FILTERS = {"paris": ["topic = 'sport'", "topic = 'sport' and price < 50 and stock != 3"]}
+
+
+def told(capsys, *words):
+    """Run a command, and return what it printed."""
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_filters_get_the_messages_that_satisfy_them(tmp_path, capsys):
+    rng = random.Random(3)
+    with running(tmp_path) as network:
+        network.start_source()
+        wanted = {}
+        for site, texts in FILTERS.items():
+            network.join(site)
+            network.start_peer(site)
+            for text in texts:
+                home = str(network.home(site))
+                name = told(capsys, "subscribe", "--filter", text, "--whole", "--home", home).strip()
+                wanted[name] = Filter.parse(text), home
+        messages = {}
+        for _ in range(8):
+            message = {"topic": rng.choice(("sport", "art")), "price": str(rng.randint(10, 90))}
+            if rng.random() < 0.7:
+                message["stock"] = str(rng.randint(0, 4))
+            pairs = [f"{name}={value}" for name, value in message.items()]
+            out = told(capsys, "publish", "--attributes", *pairs, "--home", str(network.home(SOURCE)), "--json")
+            messages[json.loads(out)["number"]] = message
+        assert len(messages) == 8, "equal messages are two messages"
+        for name, (filtered, home) in wanted.items():
+
+            def results(name=name, home=home):
+                lines = map(json.loads, told(capsys, "results", name, "--home", home).splitlines())
+                return list(lines)
+
+            until(lambda results=results: results()[-1].get("complete", 0) >= max(messages))
+            rows = {one["document"]: one["row"] for one in results() if "row" in one}
+            assert rows.keys() == {number for number, one in messages.items() if filtered.matches(one)}
+            for number, row in rows.items():
+                assert row["message.cont"].startswith("<message ")
+                for c in filtered.conditions:
+                    assert row[f"@{c.attribute}.val"] == messages[number][c.attribute]
+
+
+def test_what_is_no_filter_or_message_is_refused(tmp_path, capsys):
+    home = ["--home", str(tmp_path)]
+    for words, reason in [
+        (["subscribe"], "a pattern, or a filter"),
+        (["subscribe", "//a{val}", "--filter", "a = 1"], "a pattern, or a filter"),
+        (["subscribe", "//a{val}", "--whole"], "go with --filter"),
+        (["subscribe", "--filter", "a = "], "--filter: column 5"),
+        (["subscribe", "--filter", "a < 1 and a > 2"], "no value of a"),
+        (["subscribe", "--filter", "a prefix 'x'"], "has no pattern"),
+        (["publish", "--attributes", "a"], "expected NAME=VALUE"),
+        (["publish", "--attributes", "a=1", "a=2"], "twice"),
+        (["publish", "--attributes", "1a=1"], "no attribute name"),
+        (["publish", "x.xml", "--attributes", "a=1"], "one message"),
+    ]:
+        assert main([*words, *home]) == 2
+        assert reason in capsys.readouterr().err
