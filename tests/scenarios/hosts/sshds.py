@@ -1,4 +1,4 @@
-"""Machines that can be reached by ssh: sshd in network namespaces, or (not root) on loopback, with fresh keys."""
+"""Machines reached by ssh: an sshd each in network namespaces, or without rights on loopback, with new keys."""
 
 import os
 import shutil
@@ -7,25 +7,27 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from scenarios.hosts.links import Link
 from scenarios.hosts.places import Loopback, namespaces
+from scenarios.hosts.tunnels import NoNamespaces
 from tests.processes import ROOT
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 OPERATOR = "operator"
 _IN_MOUNTS = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec "$@"', "sh"]
-"""As root sshd wants a folder that need not be there; it gets one that nobody else sees."""
+"""As root sshd wants a folder that need not be there; where possible it gets one that nobody else sees."""
 
 
 @contextmanager
 def machines(names, folder):
     """Run an sshd for each name; yield the places; ``machines.txt`` in the folder lists them."""
     with ExitStack() as stack:
-        is_root = os.geteuid() == 0
-        places = (
-            stack.enter_context(namespaces([OPERATOR, *names], Link(rtt_ms=2), {}, 1)) if is_root else Loopback()
-        )
+        try:
+            places = stack.enter_context(namespaces([OPERATOR, *names], Link(rtt_ms=2), {}, 1))
+        except NoNamespaces:
+            places = Loopback()
         for key in ("host", "user"):
             making = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
             subprocess.run(making, check=True)
@@ -33,7 +35,7 @@ def machines(names, folder):
         config.write_text(f"UserKnownHostsFile {folder / 'known'}\nStrictHostKeyChecking accept-new\n")
         lines, command = [], f"{sys.executable} -m peer"
         for name in names:
-            port = 22 if is_root else _free_port()
+            port = 22 if places.is_shaped else _free_port()
             stack.enter_context(_running(name, places, port, folder))
             kept = folder / f"at-{name}"
             kept.mkdir()
@@ -53,7 +55,10 @@ def _running(name, places, port, folder):
         "PasswordAuthentication": "no", "PermitRootLogin": "yes",
     }  # fmt: skip
     command = [SSHD, "-D", "-e", "-f", "/dev/null", *(f"-o{key}={value}" for key, value in options.items())]
-    command = [*_IN_MOUNTS, *command] if os.geteuid() == 0 else command
+    if places.is_shaped:
+        command = [*_IN_MOUNTS, *command]
+    elif os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
     with open(folder / f"{name}.sshd.log", "wb") as log:
         process = places.spawn(name, command, stdout=log, stderr=log)
     try:
