@@ -39,7 +39,7 @@ def figures_of(
         "distinct": len({one.pattern.text for one in story.owed.values()}), "documents": len(story.documents),
         "rate": scenario.documents.rate, "is_complete": story.is_complete,
         "expected": verdict.expected, "delivered": verdict.delivered, "wrong": verdict.wrong,
-        "gaps": verdict.gaps, "errors": verdict.errors,
+        "early": verdict.early, "gaps": verdict.gaps, "errors": verdict.errors,
         "delivery_s": spread(slowest.values()),
         "view_latency_s": spread(sum(own.values()) / len(own) for own in verdict.times.values() if own),
         "level_latency_s": {str(level): spread(by_level[level]) for level in sorted(by_level)},

@@ -298,7 +298,7 @@ class Run:
             told = self._patiently(
                 lambda one=one: self._network.one(one.host, "unsubscribe", subscription=one.name)  # type: ignore[misc]  # its default
             )
-            one.end = int(told["end"])
+            one.end, one.end_known_at = int(told["end"]), time.time()
 
     def _patiently(self, function: Callable[[], Any]) -> Any:
         """Ask until there is an answer: what is asked so may be asked twice."""

@@ -38,17 +38,23 @@ class Published:
 
 @dataclass(slots=True)
 class Owed:
-    """A subscription: it is owed the documents in (start, end]."""
+    """A subscription: it is owed the documents in (start, end]. Until its machine has heard of the end, at the
+    latest at ``end_known_at``, it may take in more: those are *early* results."""
 
     name: str
     host: str
     pattern: Pattern
     start: int
     end: int | None = None
+    end_known_at: float = 0.0
 
     def owes(self, number: int) -> bool:
         """Say whether a document is among them."""
         return self.start < number and (self.end is None or number <= self.end)
+
+    def may_have(self, number: int, at: float) -> bool:
+        """Say whether it may have stored a document behind its end then."""
+        return self.end is not None and self.end < number and at <= self.end_known_at
 
 
 @dataclass(slots=True)
@@ -57,6 +63,7 @@ class Verdict:
 
     expected: int = 0
     delivered: int = 0
+    early: int = 0
     wrong: int = 0
     gaps: int = 0
     errors: int = 0
@@ -129,18 +136,16 @@ def judge(
         connection = sqlite3.connect(f"{stores[host].absolute().as_uri()}?mode=ro", uri=True)
         try:
             for one in mine:
-                _judge_one(connection, one, numbers, truth, verdict)
-                ahead_s = (clocks or {}).get(host, 0.0)
-                if ahead_s:
-                    verdict.times[one.name] = {n: s - ahead_s for n, s in verdict.times[one.name].items()}
+                _judge_one(connection, one, numbers, truth, verdict, ahead_s=(clocks or {}).get(host, 0.0))
         finally:
             connection.close()
     return verdict
 
 
 def _judge_one(
-    connection: sqlite3.Connection, one: Owed, documents: Mapping[int, Published], truth: Truth, verdict: Verdict
-) -> None:
+    connection: sqlite3.Connection, one: Owed, documents: Mapping[int, Published], truth: Truth, verdict: Verdict,
+    *, ahead_s: float,
+) -> None:  # fmt: skip
     rows = connection.execute(
         "SELECT number, kind, after, at, data FROM results JOIN hosted ON hosted = key WHERE id = ? ORDER BY seq",
         (one.name,),
@@ -160,12 +165,14 @@ def _judge_one(
         elif kind == Kind.ERROR:
             verdict.errors += 1
             missing.discard(number)
+        elif one.may_have(number, at - ahead_s) and truth.is_right(one.pattern, number, data):
+            verdict.early += 1
         elif number not in missing:
             verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has {number}, which is not owed")
         else:
             missing.discard(number)
             verdict.delivered += 1
-            times[number] = at - documents[number].due
+            times[number] = at - ahead_s - documents[number].due
             if not truth.is_right(one.pattern, number, data):
                 verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has another result for {number}")
     for number in sorted(missing):

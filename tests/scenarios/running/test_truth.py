@@ -75,6 +75,29 @@ def test_what_is_wrong_is_found(right, tmp_path, planted, said, wrong):
     assert found.wrong == wrong
 
 
+@pytest.mark.parametrize(("known_at", "early", "wrong"), [(112.0, 2, 0), (110.0, 0, 2)])
+def test_behind_its_end_a_subscription_has_only_what_came_before_that_was_known(right, known_at, early, wrong):
+    owed = [Owed("s0", "h00", Pattern.parse(TEXTS[0]), 2, end=7, end_known_at=known_at)]
+    found = judge({"h00": right}, owed, DOCUMENTS, Truth([owed[0].pattern], DOCUMENTS))
+    assert (found.expected, found.delivered, found.early, found.wrong) == (5, 5, early, wrong)
+
+
+def test_what_came_early_must_be_right_too(right, tmp_path):
+    path = tmp_path / "results.sqlite"
+    shutil.copy(right, path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE results SET data = x'00' WHERE number = 9 AND hosted = 1")
+    owed = [Owed("s0", "h00", Pattern.parse(TEXTS[0]), 2, end=7, end_known_at=112.0)]
+    found = judge({"h00": path}, owed, DOCUMENTS, Truth([owed[0].pattern], DOCUMENTS))
+    assert (found.early, found.wrong) == (1, 1)
+
+
+def test_a_clock_that_is_ahead_does_not_make_results_late(right):
+    owed = [Owed("s0", "h00", Pattern.parse(TEXTS[0]), 2)]
+    found = judge({"h00": right}, owed, DOCUMENTS, Truth([owed[0].pattern], DOCUMENTS), {"h00": 1.5})
+    assert found.times["s0"][9] == pytest.approx(111.0 - 109.0 - 1.5)
+
+
 def test_gaps_and_errors_are_counted_not_wrong(right, tmp_path):
     path = tmp_path / "results.sqlite"
     shutil.copy(right, path)
