@@ -80,14 +80,16 @@ def restored_steering(
 
 
 def snapshot_of(steering: Steering, log: SourceLog, feeds: int | None, documents: int) -> dict[str, Any]:
-    """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample."""
+    """Return what a full plan starts from: the catalog, the machines, and the newest documents as a sample.
+
+    A machine that is away or set aside feeds nobody, but its subscriptions are fed: it has the limit 0."""
     extent = log.extent()
     newest = log.documents(max(extent.last - 4 * documents, extent.lowest), extent.last, 64 << 20)
     sample = [one.body for one in newest if not isinstance(one, Missing)][-documents:]
     return {
         "epoch": steering.epoch,
         "source_feeds": feeds,
-        "sites": [[site.name, site.limit] for site in steering.sites() if not site.is_down],
+        "sites": [[site.name, 0 if site.is_down else site.limit] for site in steering.sites()],
         "subscriptions": [[e.subscription, e.pattern, e.site, e.limit] for e in steering.entries()],
         "documents": sample,
     }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scenarios.drawn_plans import proposal
 from scenarios.hosts.links import Link
 from scenarios.simulation.peers import SOURCE, WentWrong
+from scenarios.simulation.planned import planned
 from scenarios.simulation.wires import Chaos
 from scenarios.simulation.world import Asked, World
 from scenarios.small_documents import PATTERNS, small_document
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECONDS: Final = 40.0
+_SAMPLE: Final = 8
 _IN_MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where stores need not wait for a real disk, if there is such a place."""
 
@@ -80,7 +82,7 @@ class _Drawing:
 
     def __init__(self, world: World, rng: random.Random, names: list[str]) -> None:
         self._world, self._rng, self._names = world, rng, names
-        self._snapshots: list[tuple[int, list[list[Any]]]] = []
+        self._snapshots: list[dict[str, Any]] = []
 
     def draw_links(self, common: Link, skew: float) -> None:
         """Let some pairs have links of their own, and tell what is not as it should be from the beginning."""
@@ -172,12 +174,12 @@ class _Drawing:
 
     def _snapshot(self) -> None:
         if self._world.source.is_up:
-            steering = self._world.source.catalog.steering
-            rows = [[e.subscription, e.pattern, e.site, e.limit] for e in steering.entries()]
-            self._snapshots.append((steering.epoch, rows))
+            self._snapshots.append(self._world.source.catalog.snapshot(_SAMPLE))
 
     def _propose(self) -> None:
-        """Propose a plan made from some snapshot, which may be stale."""
+        """Propose a plan made from some snapshot, which may be stale: by the planner, or one that it would not
+        make."""
         if self._snapshots:
-            epoch, known = self._rng.choice(self._snapshots)
-            self._world.propose(proposal(known, self._rng), epoch)
+            found = self._rng.choice(self._snapshots)
+            rows = planned(found) if self._rng.random() < 0.5 else None
+            self._world.propose(rows or proposal(found["subscriptions"], self._rng), found["epoch"])

@@ -7,6 +7,7 @@ from overlay.feeds.items import Kind
 from peer.hosting.configuration import Input
 from scenarios.hosts.links import Link
 from scenarios.simulation.peers import SOURCE
+from scenarios.simulation.planned import planned
 from scenarios.simulation.wires import PATIENCE
 from scenarios.simulation.world import Asked, World
 
@@ -134,4 +135,23 @@ def test_configurations_that_feed_in_a_circle_are_noticed_and_the_source_helps(t
     found = [world.peers[sites[i]].host.subscriptions[f"s{i}"].feeding for i in range(3)]
     assert sum(one.circles for one in found) > 0
     assert world.finish() == []
+    world.close()
+
+
+def test_while_a_machine_is_set_aside_plans_can_be_made_and_it_feeds_nobody(tmp_path):
+    world = World(1, NAMES, tmp_path)
+    for i in range(9):
+        world.subscribe(Asked(f"s{i}", NAMES[i % 3], TEXT, 2))
+    run(world, 3)
+    world.drain("m0")
+    run(world, 3)
+    snapshot = world.source.catalog.snapshot(5)
+    rows = planned(snapshot)
+    feeders = {one["site"] for row in rows for one in row["inputs"] if row["how"] != "local"}
+    assert {row["site"] for row in rows} == set(NAMES)
+    assert feeders <= {"m1", "m2"}
+    assert feeders
+    world.propose(rows, snapshot["epoch"])
+    assert world.finish() == []
+    assert world.faults["reconfiguration"] == 1
     world.close()
