@@ -102,7 +102,7 @@ def spans(happened: Iterable[Happened], plans: Iterable[dict[str, Any]]) -> list
         same = [event for event, (at, _, _) in found.items() if at == plan["at"]]
         for event in same:
             at, _, text = found[event]
-            found[event] = at, round(at + plan["seconds"], 2), text
+            found[event] = at, round(at + plan["seconds"], 2), f"{text}, {plan['seconds']:g} s"
     return list(found.values())
 
 

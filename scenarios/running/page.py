@@ -113,7 +113,7 @@ def _tone(text: str) -> str:
 def _speed_card(found: dict[str, Any]) -> str:
     """Delivery times and latencies as shares of documents and results that were faster."""
     tones = ("best", "ties", "loga", "improvement", "plan", "ilp")
-    every = {f"level {level}": one for level, one in found["level_curves_s"].items() if one}
+    every = {_level(level): one for level, one in found["level_curves_s"].items() if one}
     if not found["delivery_curve_s"]:
         return ""
     shown = dict(list(every.items())[: len(tones)])
@@ -131,9 +131,9 @@ def _speed_card(found: dict[str, Any]) -> str:
         "Latency by level, and delivery time", _seconds_axis("seconds since the document was due", least, most),
         linear_axis("% were served by then", 0, 100, most=5), lines=lines,
     )  # fmt: skip
-    parts = {f"level {level}": one for level, one in found["level_latency_s"].items() if one["count"]}
+    parts = {_level(level): one for level, one in found["level_latency_s"].items() if one["count"]}
     parts["a document, everywhere"] = found["delivery_s"]
-    counts = {f"level {level}": count_text(count) for level, count in found["levels"].items()}
+    counts = {_level(level): count_text(count) for level, count in found["levels"].items()}
     columns = ("min", "avg", "p50", "p90", "p99", "max")
     rows = [
         [name, counts.get(name, ""), *(duration_text(one[of]) for of in columns)] for name, one in parts.items()
@@ -146,6 +146,11 @@ def _speed_card(found: dict[str, Any]) -> str:
         table_html("Latency by level, and delivery time", head, rows),
         [(tone, name) for _, tone, name in curves],
     )  # fmt: skip
+
+
+def _level(level: str) -> str:
+    """Name a level; those who have left by the end have none."""
+    return "ended" if level == "0" else f"level {level}"
 
 
 def _seconds_axis(label: str, least: float, most: float) -> Axis:

@@ -19,13 +19,18 @@ _POINT_S: Final = 0.15
 """So much at least of a second is drawn of something that took no time."""
 
 
+_STRETCH: Final = 1.2
+"""What lasts longer than the rest by more than this is cut off, or it would squeeze everything else."""
+
+
 def strip(
     title: str, points: Sequence[tuple[float, float]], spans: Sequence[tuple[float, float | None, str, str]]
 ) -> str:
     """Draw delivery times over when documents were due, with a lane for each span (begin, end, text, tone); one
     without an end lasts."""
     shown = list(spans)[:MOST_LANES]
-    last = max([at for at, _ in points] + [end or begin for begin, end, _, _ in shown])
+    begun = max([at for at, _ in points] + [begin for begin, _, _, _ in shown])
+    last = max([begun] + [end for _, end, _, _ in shown if end is not None and end <= begun * _STRETCH])
     x = linear_axis("seconds since the first document", 0, last, most=12)
     y = linear_axis("seconds until the last view was served", 0, max(s for _, s in points), rounded=True)
     floor = _TOP + _HEIGHT
@@ -40,7 +45,7 @@ def strip(
     parts = [f'<text class="axis" x="4" y="13">{escaped(y.label)}</text>']
     for lane, (begin, end, text, tone) in enumerate(shown):
         left = at_x(begin)
-        right = max(at_x(last if end is None else end), left + at_x(_POINT_S) - at_x(0))
+        right = max(at_x(last if end is None else min(end, last)), left + at_x(_POINT_S) - at_x(0))
         top = floor + 8 + _LANE * lane
         parts += _span(left, right, top, text, tone)
     for value, text in y.ticks:

@@ -37,7 +37,8 @@ def found():
 
 def test_what_was_undone_has_an_end_and_whom_it_hit_is_named():
     assert spans(HAPPENED, PLANS) == [
-        (1.0, 4.0, "kill h02 for 3 s"), (2.0, 9.5, "replan"), (3.0, 3.0, "subscribe 5"), (5.0, None, "cut h01"),
+        (1.0, 4.0, "kill h02 for 3 s"), (2.0, 9.5, "replan, 7.5 s"),
+        (3.0, 3.0, "subscribe 5"), (5.0, None, "cut h01"),
     ]  # fmt: skip
 
 
@@ -49,6 +50,17 @@ def test_a_fault_is_drawn_from_when_to_when():
     (killed, for_s), (cut, lasts) = bars
     assert for_s / (cut - killed) == pytest.approx(2 / 3, rel=0.01)
     assert lasts / (cut - killed) == pytest.approx(5 / 3, rel=0.01)
+
+
+def test_what_lasts_much_longer_than_the_documents_is_cut_off():
+    spans_there = [(2.0, 90.0, "replan, 88 s", "loga"), (5.0, None, "cut", "hard")]
+    drawn = strip("times", [(0.0, 1.0), (10.0, 2.0)], spans_there)
+    ends = [
+        float(x) + float(w) for x, w in re.findall(r'x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="14"', drawn)
+    ]
+    assert ends[0] == pytest.approx(ends[1], abs=0.2)
+    assert ">10</text>" in drawn
+    assert ">20</text>" not in drawn
 
 
 def test_of_very_many_faults_some_are_drawn_and_the_report_says_so():
