@@ -158,7 +158,7 @@ class Run:
         self.net = setting.net
         access = setting.names[0] if to_neighbours else ""
         self.origin = Origin(SOURCE, SPACE, to_neighbours=to_neighbours, access=access)
-        self.origin.catalog = setting.catalog
+        self.origin.catalog = self.origin.spreading._catalog = setting.catalog
         self.origin.number = self.origin.frontier = len(setting.catalog.live)
         self.nodes.start(SOURCE, self)
         self.stations: dict[str, Station] = {}

@@ -55,20 +55,20 @@ class SpaceCatalog:
         else:
             point, text = wanted, ""
         self.space.check(point)
-        return self._put(Entry(name, site, number, number, -1, point, text))
+        return self.put(Entry(name, site, number, number, -1, point, text))
 
     def unsubscribe(self, number: int, name: str) -> Entry:
         """End a subscription."""
         entry = self._find(name)
-        return self._put(msgspec.structs.replace(entry, number=number, end=number))
+        return self.put(msgspec.structs.replace(entry, number=number, end=number))
 
     def move(self, number: int, name: str, point: Point) -> list[Entry]:
         """Give a subscription another point: it ends at the old one and begins at the new one."""
         self.space.check(point)
         before = self._find(name)
-        self._put(msgspec.structs.replace(before, number=number, end=number))
+        self.put(msgspec.structs.replace(before, number=number, end=number))
         after = msgspec.structs.replace(before, number=number, start=number, end=-1, point=point)
-        return [self._entry(before.point, before.key), self._put(after)]
+        return [self._entry(before.point, before.key), self.put(after)]
 
     def relabel(self, number: int, axis: int, low: float, high: float, shift: float) -> list[Entry]:
         """Shift all subscriptions whose coordinate on an axis is in [low, high), as one entry of the log."""
@@ -92,9 +92,18 @@ class SpaceCatalog:
     def change(self, plan: Plan) -> Change:
         """Change the map."""
         step = self.history.change(plan.splits, plan.grants)
+        self._follow(step)
+        return step
+
+    def take_step(self, step: Change) -> None:
+        """Change the map as it was changed before."""
+        self.history.now.apply(step)
+        self.history.steps.append(step)
+        self._follow(step)
+
+    def _follow(self, step: Change) -> None:
         for prefix, axis, value in step.splits:
             self._split(prefix, Split(axis, value))
-        return step
 
     def points(self) -> dict[str, list[Point]]:
         """Return where the subscriptions of every zone lie."""
@@ -125,7 +134,8 @@ class SpaceCatalog:
     def _entry(self, point: Point, key: Key) -> Entry:
         return self._zones[self.history.now.tree.leaf(point)][key]
 
-    def _put(self, entry: Entry) -> Entry:
+    def put(self, entry: Entry) -> Entry:
+        """Take an entry in, in place of an earlier one of the same start."""
         zone = self.history.now.tree.leaf(entry.point)
         entries = self._zones.setdefault(zone, {})
         if entry.key not in entries and zone in self._order:

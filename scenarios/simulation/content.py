@@ -1,7 +1,7 @@
 """A content-driven network in virtual time: the source, machines with a node and an inbox, and what can happen to
 them.
 
-Inboxes are durable and the source does not crash; nodes forget everything when their machine does. Everything
+Inboxes are durable, and so is what the source writes; nodes forget everything when their machine does. Everything
 that was asked for is kept beside, so that ``wrong`` can say in the end who lacks what, by looking at every pair
 of a message and a subscription.
 """
@@ -27,6 +27,7 @@ from scenarios.simulation.nodes import Nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from overlay.content.journal import Record
     from rewriting.filters.region import Point, Region
     from rewriting.filters.space import Space
 
@@ -100,7 +101,10 @@ class ContentWorld:
         self.agenda = Agenda(seed)
         self.links = Links(link or Link(rtt_ms=20, jitter_ms=5))
         self.nodes = Nodes(self.agenda, self.links)
-        self.origin = Origin(SOURCE, space, to_neighbours=to_neighbours, access=access)
+        self._routing = to_neighbours, access
+        self.origin = self._make_origin()
+        self.records: list[Record] = []
+        """What the source has written."""
         self.machines: dict[str, Machine] = {}
         self.wanted: list[Wanted] = []
         self.published: list[Published] = []
@@ -113,6 +117,10 @@ class ContentWorld:
         self._make = make_node
         self.nodes.start(SOURCE, self)
         self._tick()
+
+    def _make_origin(self) -> Origin:
+        to_neighbours, access = self._routing
+        return Origin(SOURCE, self.space, to_neighbours=to_neighbours, access=access)
 
     def make_node(self, name: str, start: int, desk: Desk | None) -> ContentNode:
         """Make the node of a machine."""
@@ -138,7 +146,9 @@ class ContentWorld:
         self.nodes.later(SOURCE, _TICK_S, self._tick)
 
     def send(self, sender: str, what: list[tuple[str, frames.Frame]]) -> None:
-        """Put frames on the way; what a machine says to itself takes no time."""
+        """Put frames on the way; what a machine says to itself takes no time, and the source writes first."""
+        if sender == SOURCE:
+            self.records += self.origin.take_journal()
         for receiver, frame in what:
             if receiver == sender:
                 self.agenda.after(0.0, self._to_itself, receiver, frame)
@@ -219,6 +229,17 @@ class ContentWorld:
         if self.nodes.is_up(name):
             self.nodes.crash(name)
             self.machines[name].node = None
+
+    def crash_source(self) -> None:
+        """End the source's process; until it starts again nobody can ask it for anything."""
+        self.nodes.crash(SOURCE)
+
+    def restart_source(self) -> None:
+        """Start the source again, from what it has written."""
+        self.origin = self._make_origin()
+        self.origin.restore(self.records, self.agenda.now)
+        self.nodes.start(SOURCE, self)
+        self._tick()
 
     def restart(self, name: str) -> None:
         """Start a machine again; its links are new ones."""

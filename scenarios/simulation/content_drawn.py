@@ -51,7 +51,7 @@ class Drawn:
         weights = {
             self._publish: 12, self._subscribe: 3, self._unsubscribe: 2, self._crash: 2, self._restart: 4,
             self._cut: 1, self._heal: 2, self._disturb: 1, self._calm: 2, self._join: 1, self._leave: 1,
-            self._rebalance: 1,
+            self._rebalance: 1, self._crash_source: 1,
         }  # fmt: skip
         actions = [action for action, weight in weights.items() for _ in range(weight)]
         for _ in range(steps):
@@ -86,6 +86,15 @@ class Drawn:
         if name is not None and sum(map(self.world.nodes.is_up, self.world.machines)) > 2:
             self.faults["crash"] += 1
             self.world.crash(name)
+
+    def _crash_source(self) -> None:
+        """Let the source end and start again from what it wrote, or from a snapshot of it."""
+        self.faults["source crash"] += 1
+        if self.rng.random() < 0.3:
+            self.world.records = self.world.origin.snapshot()
+        self.world.crash_source()
+        self._pass(self.rng.choice((0.0, 0.3, 6.0)))
+        self.world.restart_source()
 
     def _restart(self) -> None:
         name = self._some(up=False)

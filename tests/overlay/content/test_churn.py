@@ -5,8 +5,11 @@ import pytest
 
 from overlay.content import node as node_module
 from overlay.content.catalog import SpaceCatalog
+from overlay.content.errors import MalformedContent
+from overlay.content.journal import Behind, decode_record, encode_record
 from overlay.content.node import ContentNode
 from overlay.content.origin import Origin
+from overlay.content.spreading import Spreading
 from overlay.content.tasks import Task
 from scenarios.hosts.links import Link
 from scenarios.simulation.content import SOURCE, ContentWorld
@@ -39,7 +42,7 @@ def test_whatever_happens_everybody_gets_what_it_is_owed_once(seed, to_neighbour
 def test_the_runs_have_every_kind_of_fault():
     _, drawn, _ = a_run(1, finish=False)
     more = a_run(2, finish=False)[1].faults
-    assert {"crash", "cut", "chaos", "join", "leave", "rebalance"} <= (drawn.faults + more).keys()
+    assert {"crash", "source crash", "cut", "chaos", "join", "leave", "rebalance"} <= (drawn.faults + more).keys()
 
 
 def a_quiet_world(machines=4, seed=1, **options):
@@ -81,6 +84,31 @@ def test_a_machine_that_is_away_for_long_gets_everything_when_it_is_back():
     assert world.machines["m2"].inbox.complete < min(owed)
     assert world.finish() == []
     assert world.machines["m2"].inbox.complete == world.origin.number
+
+
+def a_machine_away_and_a_source_that_crashes():
+    """Let a machine be behind, and the source start again meanwhile."""
+    world = a_quiet_world()
+    world.crash("m2")
+    for _ in range(20):
+        world.publish(a_message(world.agenda.rng, PRICES))
+    world.agenda.run(world.agenda.now + 20.0)
+    assert world.origin.machines["m2"].owed.numbers
+    world.crash_source()
+    world.agenda.run(world.agenda.now + 1.0)
+    world.restart_source()
+    return world
+
+
+def test_a_source_that_starts_again_knows_what_it_owes():
+    world = a_machine_away_and_a_source_that_crashes()
+    assert world.origin.machines["m2"].owed.numbers
+    assert world.finish() == []
+    again = Origin(SOURCE, PRICES)
+    again.restore(map(decode_record, map(encode_record, world.origin.snapshot())), 0.0)
+    assert again.snapshot() == world.origin.snapshot()
+    with pytest.raises(MalformedContent):
+        decode_record(b"\x91\x63")
 
 
 def an_owner_cut_off():
@@ -140,7 +168,7 @@ def test_a_zone_that_is_split_while_messages_are_under_way_is_answered_for():
         for _ in range(4):
             world.publish(a_message(world.agenda.rng, PRICES))
         world.agenda.run(world.agenda.now + 0.011)
-        split_meanwhile += len(world.origin.under_way)
+        split_meanwhile += len(world.origin.spreading.under_way)
         world.add(f"late{i}")
         world.subscribe(f"l{i}", f"late{i}", a_filter(world.agenda.rng, PRICES))
     assert split_meanwhile > 3
@@ -193,22 +221,22 @@ def hand_over_without_the_frontier(monkeypatch):
 
 def release_before_placing(monkeypatch):
     """Let messages go before their subscriptions have arrived."""
-    release = Origin._release
+    release = Spreading.release
 
-    def at_once(self):
+    def at_once(self, frontier, now):
         placing, self._placing = self._placing, {}
         try:
-            return release(self)
+            return release(self, frontier, now)
         finally:
             self._placing = placing
 
-    monkeypatch.setattr(Origin, "_release", at_once)
+    monkeypatch.setattr(Spreading, "release", at_once)
 
 
 def never_ask_again(monkeypatch):
     """Ask everybody once."""
     monkeypatch.setattr(node_module, "AGAIN_S", 1e9)
-    monkeypatch.setattr("overlay.content.origin.AGAIN_S", 1e9)
+    monkeypatch.setattr("overlay.content.spreading.AGAIN_S", 1e9)
 
 
 def take_messages_before_loading(monkeypatch):
@@ -234,6 +262,16 @@ def runs():
     return (a_run(seed, space=(PRICES, PAIRS)[seed % 2])[2] for seed in range(40))
 
 
+def forget_the_journal_of_those_behind(monkeypatch):
+    """Do not write down who was not there."""
+    take = Origin.take_journal
+
+    def without(self):
+        return [record for record in take(self) if not isinstance(record, Behind)]
+
+    monkeypatch.setattr(Origin, "take_journal", without)
+
+
 @pytest.mark.parametrize(
     ("broken", "outcomes"),
     [
@@ -244,6 +282,7 @@ def runs():
         (never_ask_again, runs),
         (take_messages_before_loading, runs),
         (forget_who_was_behind, runs),
+        (forget_the_journal_of_those_behind, lambda: [a_machine_away_and_a_source_that_crashes().finish()]),
     ],
 )
 def test_a_broken_network_is_found_out(broken, outcomes, monkeypatch):
