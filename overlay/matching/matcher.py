@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from overlay.matching.counting import Counting
+from overlay.matching.dynamic import Dynamic
 from overlay.matching.errors import BadBatch, UnknownSubscription
 from overlay.matching.explaining import Explanation, failures
 from overlay.matching.kernels import grown
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
 
 class Matcher:
-    """Finds the subscriptions that an event matches; not for several threads at once.
+    """Finds the subscriptions that an event matches, by one of ``ALGORITHMS``; not for several threads at once.
 
     >>> matcher = Matcher()
     >>> cheap = matcher.insert(Filter.parse("topic = 'sport' and price < 50"))
@@ -69,7 +69,7 @@ class Matcher:
 
     def __init__(
         self,
-        engine: Callable[[PredicateIndex], Engine] = Counting,
+        engine: Callable[[PredicateIndex], Engine] = Dynamic,
         *,
         types: Mapping[str, ValueType] | None = None,
     ) -> None:

@@ -12,6 +12,7 @@ from overlay.matching.kernels import grown
 from overlay.matching.predicate_kernels import (
     ALSO,
     ATTRIBUTE,
+    EVENTS,
     FIELDS,
     FREE,
     LIVE,
@@ -43,7 +44,7 @@ class PredicateIndex:
         self.arrays = Predicates(
             np.zeros((_START, FIELDS), np.int32), np.zeros(_START), np.zeros(_START, np.uint8),
             np.zeros(_START, np.int32), np.full(_START, -1, np.int32), np.zeros((0, _LIST_FIELDS), np.int32),
-            np.full((0, 2), -1, np.int32), Arena.empty(), counters,
+            np.full((0, 2), -1, np.int32), Arena.empty(), counters, np.zeros((0, 2), np.int32), np.zeros((0, 2)),
         )  # fmt: skip
         self._members: dict[int, tuple[NDArray[np.int32], NDArray[np.int64]]] = {}
         self._free_links: list[int] = []
@@ -65,7 +66,7 @@ class PredicateIndex:
     def add(self, batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Number the predicates of conjunctions; return the numbers, and where those of each conjunction end."""
         conditions = len(batch.attributes)
-        self._reserve(conditions)
+        self._reserve_attributes()
         numbers, ends = np.empty(conditions, np.int32), np.zeros(len(batch), np.int64)
         changed = np.empty(conditions, np.int32)
         done = filled = 0
@@ -78,7 +79,7 @@ class PredicateIndex:
                 self._keep_name(int(at))
             if done == len(batch):
                 return numbers[:filled], ends
-            self.arrays = self.arrays._replace(arena=self.arrays.arena.grow(len(batch)))
+            self._grow(int(batch.offsets[done + 1] - batch.offsets[done]))
 
     def remove(self, numbers: NDArray[np.int32]) -> None:
         """Use predicates once less each."""
@@ -92,23 +93,34 @@ class PredicateIndex:
         record = self.arrays.records[number]
         return int(record[ATTRIBUTE]), int(record[OPERATOR]), float(self.arrays.values[number])
 
-    def _reserve(self, more: int) -> None:
-        """Make room for predicates, and for the lists of every attribute."""
+    def age(self) -> None:
+        """Let what was seen of events count half."""
+        self.arrays.hits[:] >>= 1
+        self.arrays.counters[EVENTS] >>= 1
+
+    def _reserve_attributes(self) -> None:
+        """Make room for the lists of every attribute."""
+        a, attributes = self.arrays, len(self._vocabulary.attributes)
+        if attributes * codes.LISTS > len(a.lists):
+            lists = grown(a.lists, attributes * codes.LISTS)
+            lists[len(a.lists) :, 0] = -1
+            kinds, spans = grown(a.kinds, attributes), grown(a.spans, attributes)
+            spans[len(a.spans) :] = np.inf, -np.inf
+            self.arrays = a._replace(lists=lists, kinds=kinds, spans=spans)
+
+    def _grow(self, more: int) -> None:
+        """Make room for the predicates of one more conjunction, or for what stands in lists."""
         a = self.arrays
         size = int(a.counters[USED]) + more
-        if size > len(a.records):
-            a = a._replace(
-                records=grown(a.records, size), values=grown(a.values, size),
-                satisfied=grown(a.satisfied, size), hits=grown(a.hits, size),
-            )  # fmt: skip
-        places = len(self._vocabulary.attributes) * codes.LISTS
-        if places > len(a.lists):
-            lists = grown(a.lists, places)
-            lists[len(a.lists) :, 0] = -1
-            a = a._replace(lists=lists)
-        self.arrays = a
-        if int(a.counters[LIVE]) + more > len(a.buckets):
-            buckets = 1 << (int(a.counters[LIVE]) + more).bit_length()
+        if size <= len(a.records):
+            self.arrays = a._replace(arena=a.arena.grow(1 << 10))
+            return
+        self.arrays = a = a._replace(
+            records=grown(a.records, size), values=grown(a.values, size), satisfied=grown(a.satisfied, size),
+            hits=grown(a.hits, size),
+        )  # fmt: skip
+        if len(a.records) > len(a.buckets):
+            buckets = 1 << len(a.records).bit_length()
             self.arrays = a._replace(buckets=np.full(buckets, -1, np.int32))
             rehash(self.arrays)
 

@@ -58,6 +58,10 @@ class Predicates(NamedTuple):
     """Pairs: an ``in``, and the next link behind the same equality."""
     arena: Arena
     counters: NDArray[np.int64]
+    kinds: NDArray[np.int32]
+    """Per attribute: how many numbers and how many texts equalities mention."""
+    spans: NDArray[np.float64]
+    """Per attribute: the least and the greatest number among constants."""
 
 
 @kernel
@@ -71,10 +75,9 @@ def find(p: Predicates, attribute: int, operator: int, value: float) -> Any:
     """Return the number of a predicate, or -1."""
     at = p.buckets[_bucket(p.buckets, attribute, operator, value)]
     while at >= 0:
-        record = p.records[at]
-        if p.values[at] == value and record[ATTRIBUTE] == attribute and record[OPERATOR] == operator:
+        if p.values[at] == value and p.records[at, ATTRIBUTE] == attribute and p.records[at, OPERATOR] == operator:
             return at
-        at = record[NEXT]
+        at = p.records[at, NEXT]
     return -1
 
 
@@ -104,6 +107,11 @@ def intern(p: Predicates, attribute: int, operator: int, value: float) -> tuple[
         at = p.counters[USED]
         p.counters[USED] += 1
     p.counters[LIVE] += 1
+    if operator <= EQ_TEXT:
+        p.kinds[attribute, operator] += 1
+    elif LT <= operator <= GE:
+        p.spans[attribute, 0] = min(p.spans[attribute, 0], value)
+        p.spans[attribute, 1] = max(p.spans[attribute, 1], value)
     record = p.records[at]
     record[ATTRIBUTE], record[OPERATOR], record[USES] = attribute, operator, 1
     record[ALSO] = record[ACCESS] = -1
@@ -146,6 +154,8 @@ def release(p: Predicates, at: int) -> bool:
 def _forget(p: Predicates, at: int) -> None:
     """Take a predicate out of its bucket and keep its number for another."""
     record = p.records[at]
+    if record[OPERATOR] <= EQ_TEXT:
+        p.kinds[record[ATTRIBUTE], record[OPERATOR]] -= 1
     bucket = _bucket(p.buckets, record[ATTRIBUTE], record[OPERATOR], p.values[at])
     before, here = -1, p.buckets[bucket]
     while here != at:
@@ -220,11 +230,8 @@ def _compare(operator: int, value: float, constant: float) -> bool:
 
 
 @kernel
-def _mark_inequalities(p: Predicates, attribute: int, operator: int, value: float, mark: int) -> None:
-    entry = p.lists[attribute * LISTS + operator - LT]
-    if entry[COUNT] == 0:
-        return
-    offset, count, limit = entry[OFFSET], entry[COUNT], entry[SORTED]
+def _mark_inequalities(p: Predicates, place: int, operator: int, value: float, mark: int) -> None:
+    offset, count, limit = p.lists[place, OFFSET], p.lists[place, COUNT], p.lists[place, SORTED]
     low, high = 0, limit  # the first constant above the value, or not below it
     above = operator in (LT, GE)
     while low < high:
@@ -244,29 +251,33 @@ def _mark_inequalities(p: Predicates, attribute: int, operator: int, value: floa
 
 
 @kernel
-def _mark_list(p: Predicates, attribute: int, operator: int, mark: int) -> None:
-    entry = p.lists[attribute * LISTS + operator - LT]
-    for i in range(entry[OFFSET], entry[OFFSET] + entry[COUNT]):
+def _mark_list(p: Predicates, place: int, mark: int) -> None:
+    for i in range(p.lists[place, OFFSET], p.lists[place, OFFSET] + p.lists[place, COUNT]):
         p.satisfied[p.arena.data[i]] = mark
+
+
+@kernel
+def _unmark_equal(p: Predicates, attribute: int, operator: int, value: float) -> None:
+    at = find(p, attribute, operator, value)
+    if at >= 0:
+        p.satisfied[at] = 0
 
 
 @kernel
 def mark_lists(p: Predicates, attribute: int, number: float, text: int, mark: int) -> None:
     """Mark the predicates in lists that an attribute's value satisfies (1), or unmark them (0)."""
-    if p.lists[attribute * LISTS + NE - LT, COUNT] > 0:
-        _mark_list(p, attribute, NE, mark)
-        at = find(p, attribute, NE, number + 0.0)
-        if at >= 0:
-            p.satisfied[at] = 0
-    if p.lists[attribute * LISTS + NE_TEXT - LT, COUNT] > 0:
-        _mark_list(p, attribute, NE_TEXT, mark)
-        at = find(p, attribute, NE_TEXT, float(text))
-        if at >= 0:
-            p.satisfied[at] = 0
-    _mark_list(p, attribute, PRESENT, mark)
-    if not np.isnan(number):
-        for operator in (LT, LE, GT, GE):
-            _mark_inequalities(p, attribute, operator, number, mark)
+    for operator in range(LT, PRESENT + 1):
+        place = attribute * LISTS + operator - LT
+        if p.lists[place, COUNT] > 0:
+            if operator <= GE:
+                if number == number:  # not NaN
+                    _mark_inequalities(p, place, operator, number, mark)
+            else:
+                _mark_list(p, place, mark)
+                if operator == NE:
+                    _unmark_equal(p, attribute, NE, number + 0.0)  # -0 equals 0
+                elif operator == NE_TEXT:
+                    _unmark_equal(p, attribute, NE_TEXT, float(text))
 
 
 @kernel
@@ -348,12 +359,14 @@ def intern_all(
     """Number the predicates of conjunctions from ``start`` on, each once per conjunction.
 
     ``ends[i]`` becomes where those of conjunction i end in ``numbers``; ``changed`` gets the new predicates whose
-    values are texts or lists. Returns how many conjunctions are done (fewer if the arena is full), and how much is
+    values are texts or lists. Returns how many conjunctions are done (fewer if there is no room), and how much is
     in both arrays.
     """
     filled = ends[start - 1] if start > 0 else 0
     altered = 0
     for i in range(start, len(offsets) - 1):
+        if p.counters[USED] + offsets[i + 1] - offsets[i] > len(p.records):
+            return i, filled, altered
         for j in range(offsets[i], offsets[i + 1]):
             if operators[j] >= LT:
                 if not _make_room(p, attributes[j] * LISTS + operators[j] - LT, offsets[i + 1] - offsets[i]):

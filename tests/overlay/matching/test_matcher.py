@@ -1,16 +1,18 @@
 """All algorithms against a plain loop, while subscriptions come and go; and what is refused."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overlay.matching import Matcher, UnknownSubscription, ValueType, WrongType
-from overlay.matching.counting import Counting
+from overlay.matching import ALGORITHMS, Matcher, UnknownSubscription, ValueType, WrongType
+from overlay.matching.dynamic import Dynamic, Thresholds
 from rewriting.filters import Disjunction, Filter, MessageError
 from tests.oracles.filters import matching
 from tests.overlay.matching import workloads
 
-ENGINES = {"counting": Counting}
+ENGINES = ALGORITHMS | {"dynamic": partial(Dynamic, thresholds=Thresholds(margin=0.01, power=0.3, benefit=2))}
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES.keys())
 
 steps = st.lists(
