@@ -6,6 +6,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,6 +133,8 @@ def _agent(arguments: argparse.Namespace) -> int:
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Run seed after seed; a seed that fails can be run again by itself."""
+    if any(find_spec(one) is None for one in ("ortools", "pyarrow")):
+        raise CommandError("simulating needs the planner: pip install 'distributary[planner]'")
     from scenarios.simulation.soaking import soak
 
     def told(what: str) -> None:

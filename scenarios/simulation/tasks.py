@@ -90,7 +90,7 @@ class Tasks:
         self._step(self._next)
 
     def end(self) -> None:
-        """The process has ended: nothing goes on, not even what would clean up."""
+        """The process has ended: nothing of it goes on."""
         self._running.clear()
 
     def _step(self, number: int) -> None:

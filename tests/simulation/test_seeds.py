@@ -41,7 +41,7 @@ def test_every_kind_of_fault_happens_and_is_told():
 
 def digest_of(hash_seed, *options):
     """Run some seeds in a process of their own."""
-    command = [sys.executable, "-m", "peer", "scenario", "simulate", "--seed", "3", "--count", "2", "--json"]
+    command = [sys.executable, "-m", "peer", "scenario", "simulate", "--seed", "1", "--count", "2", "--json"]
     done = subprocess.run(
         [*command, *options], env=os.environ | {"PYTHONHASHSEED": hash_seed}, cwd=ROOT, capture_output=True,
         check=True,
@@ -50,7 +50,7 @@ def digest_of(hash_seed, *options):
 
 
 def test_one_seed_is_one_run_bit_for_bit_in_every_process():
-    assert digest_of("1") == digest_of("2", "--log") == soak(3, 2, None, lambda what: None).digest
+    assert digest_of("1") == digest_of("2", "--log") == soak(1, 2, None, lambda what: None).digest
     assert simulate(3).digest != simulate(4).digest
 
 
