@@ -136,7 +136,11 @@ class Feeding:
                 self._failed(attempt, now)
 
     def site_up(self, site: str) -> None:
-        """A machine is connected: ask it for what waits."""
+        """A machine is connected: ask it for what waits. Who has nothing else rests no longer because of it."""
+        if self.current is None:
+            for place, rest in self._rests.items():
+                if site in self._sites(place):
+                    rest.until = 0.0
         waiting = [frame for where, frame in self._unsent if where == site]
         self._unsent = [one for one in self._unsent if one[0] != site]
         for frame in waiting:
@@ -229,7 +233,7 @@ class Feeding:
         except (BadLink, PatternError):
             self._rest(place, now)
             return self._attempt(now)
-        sites = tuple(one.site for one in inputs) or (self.source,)
+        sites = self._sites(place)
         feeds = [Receiving(self.port.next_feed(), self.frontier, self.port.window) for _ in sites]
         attempt = Attempt(place, inputs, joining, sites, feeds, Intake(len(feeds), self.frontier), now)
         for number, (feed, site, cut) in enumerate(zip(feeds, sites, cuts, strict=True)):
@@ -242,6 +246,11 @@ class Feeding:
             if not self.port.send(site, asked):
                 self._unsent.append((site, asked))
         return attempt
+
+    def _sites(self, place: int) -> tuple[str, ...]:
+        if place == SOURCE_PLACE or place >= len(self.configuration.choices):
+            return (self.source,)
+        return tuple(one.site for one in self.configuration.choices[place]) or (self.source,)
 
     def _judge(self, attempt: Attempt, now: float) -> None:
         if attempt.is_too_deep:

@@ -73,6 +73,32 @@ def asking(downstream="d", feed=7, after=10, generation=1):
     return Open(feed, "s", downstream, TEXT, b"", b"", generation, after, WINDOW)
 
 
+def test_who_has_nothing_is_fed_as_soon_as_the_source_is_back_however_long_it_rests():
+    machine = Machine()
+    machine.hosted.feeding.times = FeedingTimes(open_s=3.0, rest_s=100.0, longest_rest_s=1000.0)
+    machine.take(Open)
+    machine.host.site_lost("source", 1.0)
+    machine.host.tick(4.0)
+    assert machine.take(Open) == []
+    machine.host.site_up("m9", 5.0)
+    machine.host.tick(5.0)
+    assert machine.take(Open) == []
+    machine.host.site_up("source", 6.0)
+    machine.host.tick(6.0)
+    assert len(machine.take(Open, "source")) == 1
+
+
+def test_who_is_fed_by_another_lets_the_first_choice_rest_though_it_is_back():
+    machine = Machine((ONE,))
+    machine.hosted.feeding.times = FeedingTimes(open_s=3.0, rest_s=100.0, longest_rest_s=1000.0)
+    machine.take(Open)
+    machine.host.site_lost("m1", 1.0)
+    machine.opened("source", 1.0)
+    machine.host.site_up("m1", 2.0)
+    machine.host.tick(2.0)
+    assert machine.take(Open) == []
+
+
 def test_a_feed_of_another_generation_of_the_log_is_not_opened():
     machine = Machine()
     machine.host.handle("m9", asking(feed=6, generation=0), 0.0)
