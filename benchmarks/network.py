@@ -26,6 +26,7 @@ import numpy as np
 from benchmarks import network_nats
 from benchmarks.network_report import ratios, show
 from benchmarks.network_watch import TooLate, Watch, batches, cpu_s, machine_cpu_s, memory_mb
+from peer.daemon.relaying import MODES, RELAY
 from scenarios.auction_documents import auction_documents
 from scenarios.presets import wan
 from scenarios.processes import SOURCE, running
@@ -81,6 +82,7 @@ def read_arguments():
     parser.add_argument("--sample", type=int, default=12, metavar="N", help="subscriptions to compare (12)")
     parser.add_argument("--patience", type=float, default=300, metavar="S", help="for each phase (300)")
     parser.add_argument("--replan", action=argparse.BooleanOptionalAction, default=True, help="a full plan (yes)")
+    parser.add_argument("--relay", choices=MODES, default="auto", help="of the peers (auto)")
     arguments = parser.parse_args()
     if arguments.direct_documents is None:
         arguments.direct_documents = max(arguments.documents // 5, min(arguments.documents, 20))
@@ -111,6 +113,7 @@ class Bench:
         self.settle()
         if self.arguments.replan:
             found["replan"] = self.replan()
+        found["relays"] = self.steady()
         found["calm_s"], found["idle_cores"] = self.calm()
         say(f"publishing at {self.arguments.rate} documents/s")
         before = self.failovers()
@@ -134,6 +137,7 @@ class Bench:
         """Start everything; time a peer's start alone, and weigh the peers while they have nothing to do."""
         say(f"starting a source and {len(self.peers)} peers")
         self.network.start_source()
+        self.relay = ("--relay", self.arguments.relay)
         for name in self.peers:
             self.network.join(name)
         first, times = self.peers[0], []
@@ -143,7 +147,7 @@ class Bench:
             times.append(time.monotonic() - begun)
             self.network.stop(first)
         for name in self.peers:
-            self.network.begin_peer(name)
+            self.network.begin_peer(name, *self.relay)
         for name in self.peers:
             self.network.await_ready(name)
         time.sleep(1)
@@ -181,6 +185,16 @@ class Bench:
 
     def feed_directly(self):
         """Let the source adopt a plan in which it feeds everybody, and wait until it does."""
+        for name in self.peers:
+            self.network.stop(name)
+        for name in self.peers:
+            self.network.begin_peer(name, "--relay", "never")
+        for name in self.peers:
+            self.network.await_ready(name)
+        end = time.monotonic() + self.arguments.patience
+        while any(one["subscription"].startswith(RELAY) for one in self.standing()) and time.monotonic() < end:
+            self.settle()
+            time.sleep(2)
         known = self.network.one(SOURCE, "snapshot", documents=1)
         rows = [
             {
@@ -197,6 +211,20 @@ class Bench:
         self.move(lambda feeds: feeds >= told["source_feeds"])
         self.calm()
         return {"fed_by_source": told["source_feeds"]}
+
+    def steady(self):
+        """Publish until nobody's feeds change any more, for machines look now and then whether whole documents are
+        less; return how many have a relay."""
+        known, end = None, time.monotonic() + self.arguments.patience
+        while time.monotonic() < end:
+            for _ in range(3):
+                self.settle()
+                time.sleep(4)
+            fed = {one["subscription"]: one["fed_by"] for one in self.standing()}
+            if fed == known:
+                break
+            known = fed
+        return sum(name.startswith(RELAY) for name in known)
 
     def move(self, is_done):
         """Publish a document at a time until the feeds have moved: a move ends with something to take over."""

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 LOOK_S = 0.02
+NO_RELAY = "id NOT LIKE 'documents-%'"
+"""Relays come and go while documents flow, and nobody reads what they have."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -78,7 +80,8 @@ class Watch:
             time.sleep(LOOK_S)
 
     def _look(self, i, connection):
-        rows = connection.execute("SELECT upto FROM frontiers ORDER BY hosted").fetchall()
+        asked = f"SELECT upto FROM frontiers JOIN hosted ON hosted = key WHERE {NO_RELAY} ORDER BY hosted"
+        rows = connection.execute(asked).fetchall()
         found = np.array(rows, np.int64).reshape(-1)
         self._seen[i].append((time.monotonic(), found))
         if len(found):
@@ -86,11 +89,14 @@ class Watch:
 
 
 def batches(files, first, last):
-    """Count the results that were stored for the documents of [first, last]."""
+    """Count the results that were stored for the documents of [first, last]; what relays store is none."""
     count = 0
     for path in files:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        asked = "SELECT count(*) FROM results WHERE kind = 1 AND number BETWEEN ? AND ?"
+        asked = (
+            "SELECT count(*) FROM results JOIN hosted ON hosted = key"
+            f" WHERE kind = 1 AND number BETWEEN ? AND ? AND {NO_RELAY}"
+        )
         count += connection.execute(asked, (first, last)).fetchone()[0]
         connection.close()
     return count

@@ -37,13 +37,15 @@ class _Entry(Generic[Change, Outcome]):
 class Committer(Generic[Change, Outcome]):
     """Commits changes in the order given. ``write`` runs in a thread and returns an outcome for each; ``done``
     hears of them, in order, in the event loop; ``failed`` of a change that cannot be. ``retry_s``: how long to
-    wait for room on the disk."""
+    wait for room on the disk. ``gather_s``: how long changes that nobody waits for are gathered; a transaction
+    costs as much as many changes."""
 
     write: Callable[[Sequence[Change]], Sequence[Outcome]]
     done: Callable[[Change, Outcome], None]
     failed: Callable[[Change, StorageError], None] = lambda _, __: None
     most: int = 2_000
     retry_s: float = 1.0
+    gather_s: float = 0.0
     trouble: str = ""
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _taken: list[_Entry[Change, Outcome]] = field(default_factory=list)
@@ -90,6 +92,8 @@ class Committer(Generic[Change, Outcome]):
             if not self._waiting:
                 self._wake = trio.Event()
                 await self._wake.wait()
+                if self.gather_s and all(entry.done is None for entry in self._waiting):
+                    await trio.sleep(self.gather_s)
             self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
             try:
                 await self._commit(self._taken)

@@ -31,7 +31,7 @@ from overlay.wire.frames import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from overlay.identity import Address, Credential, Member
     from overlay.wire.frames import Frame
@@ -54,8 +54,8 @@ class Listener(Protocol):
     def lost(self, site: str) -> None:
         """A machine is not connected any more, or could not be reached."""
 
-    def heard(self, member: Member, frame: Frame) -> None:
-        """A frame has come."""
+    def heard(self, member: Member, frames: Sequence[Frame]) -> None:
+        """Frames have come, together."""
 
 
 @dataclass(eq=False)
@@ -273,7 +273,7 @@ class Links:
             for frame in frames:
                 if isinstance(frame, Bye):
                     _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
-                self._listener.heard(wire.member, frame)
+            self._listener.heard(wire.member, frames)
             wire.stir()
 
     async def _write(self, wire: _Wire) -> None:

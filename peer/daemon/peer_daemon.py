@@ -19,7 +19,7 @@ import trio
 from overlay.feeds.receiving import WINDOW
 from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
-from overlay.wire.frames import Alive, Answer, Ask, Open
+from overlay.wire.frames import Alive, Answer, Ask, Bye, Hello, Open
 from peer.daemon.alone import look_while_alone
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
@@ -35,6 +35,7 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import PATIENCE_S, NoAnswer, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
+from peer.daemon.relaying import RELAY, Relaying
 from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
 from peer.daemon.standing import standing_of
@@ -43,6 +44,7 @@ from peer.daemon.tracing import traced_here
 from peer.daemon.whereabouts import Whereabouts
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
+from peer.hosting.results import DOCUMENTS
 from peer.hosting.rows import write_columns
 from peer.storage.result_store import ResultStore
 from peer.storage.result_values import ResultLimits
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 
     from overlay.feeds.items import Item
     from overlay.identity import Member
-    from overlay.wire.frames import Frame
+    from overlay.wire.frames import Frame, FromReceiver, FromSender
     from xmlmatch import Pattern
 
 _LOG: Final = logging.getLogger("distributary.peer")
@@ -79,6 +81,7 @@ class PeerSettings:
     limits: ResultLimits = field(default_factory=ResultLimits)
     patience: Patience = field(default_factory=Patience)
     window: int = WINDOW
+    relay: str = "auto"
 
 
 class PeerDaemon:
@@ -112,6 +115,9 @@ class PeerDaemon:
         self.hosted = HostedHere(self.site, self.store_file, self.permits, self.host, self._committer)
         self.membership = Membership(
             self.identity, self.links, self.questions, self.hosted, self, remembered=remembered, source=SOURCE
+        )
+        self.relaying = Relaying(
+            settings.relay, self.host.subscriptions, self._subscribe_relay, self.unsubscribe, self.ask_source
         )
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
@@ -149,6 +155,7 @@ class PeerDaemon:
                         self._whereabouts,
                     )  # fmt: skip
                     nursery.start_soon(self.webhooks.run)
+                    nursery.start_soon(self.relaying.run)
                     yield self
                     self._whereabouts.remember()
                     nursery.cancel_scope.cancel()
@@ -161,10 +168,12 @@ class PeerDaemon:
 
     # What users ask for.
 
-    async def subscribe(self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None) -> Any:
+    async def subscribe(
+        self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None, kind: str = "s"
+    ) -> Any:
         """Subscribe; return the subscription's name and the number of the document after which it begins."""
         self.storing.check_room()
-        name = f"s-{secrets.token_hex(8)}"
+        name = f"{kind}-{secrets.token_hex(8)}"
         asked: dict[str, Any] = {
             "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": start,
             "limit": limit,
@@ -173,6 +182,9 @@ class PeerDaemon:
         found = await self.ask_source("subscribe", asked)
         await self.hosted.begin(name, pattern.text, found["start"], found["generation"], found["configuration"])
         return {"subscription": name, "start": found["start"], "first_document": found["start"] + 1}
+
+    async def _subscribe_relay(self, limit: int | None) -> Any:
+        return await self.subscribe(DOCUMENTS, limit=limit, kind=RELAY)
 
     async def unsubscribe(self, name: str) -> Any:
         """End a subscription: it gets the documents up to now, and feeds others until they have moved."""
@@ -271,17 +283,25 @@ class PeerDaemon:
         self.questions.lost(site)
         self.host.site_lost(site, trio.current_time())
 
-    def heard(self, member: Member, frame: Frame) -> None:
-        """A frame has come."""
-        match frame:
-            case Ask():
-                self._asked(member, frame)
-            case Answer():
-                self.questions.answered(member.site, frame)
-            case Alive() if frame.revocation > self.links.revocations.number and self._nursery is not None:
-                self._nursery.start_soon(self.membership.learn)
-            case _ if hasattr(frame, "feed"):
-                self.host.handle(member.site, frame, trio.current_time())  # type: ignore[arg-type]  # a feed's
+    def heard(self, member: Member, frames: Sequence[Frame]) -> None:
+        """Frames have come, together."""
+        of_feeds: list[FromReceiver | FromSender] = []
+        for frame in frames:
+            match frame:
+                case Ask():
+                    self.host.handle_all(member.site, of_feeds, trio.current_time())
+                    of_feeds.clear()
+                    self._asked(member, frame)
+                case Answer():
+                    self.questions.answered(member.site, frame)
+                case Alive():
+                    if frame.revocation > self.links.revocations.number and self._nursery is not None:
+                        self._nursery.start_soon(self.membership.learn)
+                case Hello() | Bye():
+                    pass
+                case _:
+                    of_feeds.append(frame)
+        self.host.handle_all(member.site, of_feeds, trio.current_time())
 
     def _asked(self, member: Member, question: Ask) -> None:
         try:
@@ -344,6 +364,7 @@ class PeerDaemon:
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""
         self.storing.store(subscription, items, upto)
+        self.relaying.stored(subscription, items)
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""

@@ -30,6 +30,7 @@ from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
 from peer.daemon.log_view import LogView
+from peer.daemon.lull import Lull
 from peer.daemon.members import Members
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
@@ -104,10 +105,11 @@ class SourceDaemon:
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self.desk = PlannerDesk(self.catalog, self.adopt)
+        self._lull = Lull()
         self._parsed: dict[int, Document] = {}
         """Documents that wait for the disk, by their entries: read once, to be accepted and to be matched."""
         self._nursery: trio.Nursery | None = None
-        self.published = self.http_port = 0
+        self.published = self.published_bytes = self.http_port = 0
         self.directory: Directory | None = None
         self.finished = trio.Event()
         self.identity.users += [self.links.use, self.permits.use]
@@ -237,15 +239,16 @@ class SourceDaemon:
         self.questions.lost(site)
         self.views.site_lost(site)
 
-    def heard(self, member: Member, frame: Frame) -> None:
-        """A frame has come."""
-        match frame:
-            case Open() | Credit() | Cancel():
-                self.views.handle(member.site, frame)
-            case Answer():
-                self.questions.answered(member.site, frame)
-            case Ask() if self._nursery is not None:
-                self._nursery.start_soon(self._asked, member, frame)
+    def heard(self, member: Member, frames: Sequence[Frame]) -> None:
+        """Frames have come, together."""
+        for frame in frames:
+            match frame:
+                case Open() | Credit() | Cancel():
+                    self.views.handle(member.site, frame)
+                case Answer():
+                    self.questions.answered(member.site, frame)
+                case Ask() if self._nursery is not None:
+                    self._nursery.start_soon(self._asked, member, frame)
 
     async def _asked(self, member: Member, question: Ask) -> None:
         try:
@@ -267,6 +270,8 @@ class SourceDaemon:
                 return [] if site is None else list(site.addresses)
             case "last":
                 return self._view.last
+            case "volume":
+                return {"documents": self.published, "bytes": self.published_bytes}
             case "revocations":
                 return self.links.revocations.encoded
             case "dht_key":
@@ -350,15 +355,20 @@ class SourceDaemon:
             self._view.last = done.number
             if isinstance(entry, NewDocument):
                 self.published += 1
+                self.published_bytes += len(entry.body)
                 _LOG.info(
                     "published", extra={"number": done.number, "document": entry.name, "by": entry.publisher}
                 )
                 self.views.published(done.number, entry.name, entry.body, self._parsed.get(id(entry)))
+                self._lull.told()
             else:
-                self.views.published(done.number, "", None)
+                self._lull.came(done.number, trio.current_time())
 
     async def _beat(self) -> None:
         while True:
+            behind = self._lull.due(trio.current_time())
+            if behind is not None:
+                self.views.published(behind, "", None)
             self.views.pump()
             self.rates.look(trio.current_time(), {
                 "entries": self._view.last, "bytes_sent": self.links.bytes_sent,

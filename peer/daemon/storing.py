@@ -32,6 +32,8 @@ _LOG: Final = logging.getLogger("distributary.storage")
 _TRIM_S: Final = 60.0
 _TRIM_IN_TROUBLE_S: Final = 2.0
 _AGAIN_S: Final = 2.0
+_GATHER_S: Final = 0.01
+"""Results of one document come within this time, mostly; those who are fed do not wait for the disk."""
 
 
 class Storing:
@@ -39,7 +41,9 @@ class Storing:
 
     def __init__(self, store: ResultStore, alone: OneWriter, host: Host, tell: Callable[[str], None]) -> None:
         self._store, self._alone, self._host, self._tell = store, alone, host, tell
-        self.committer: Committer[Change, bool] = Committer(self._write, self._written, self._failed)
+        self.committer: Committer[Change, bool] = Committer(
+            self._write, self._written, self._failed, gather_s=_GATHER_S
+        )
         self.results = 0
         self._refused: dict[str, float] = {}
 

@@ -90,6 +90,8 @@ class Feeding:
     port: FeedPort
     rng: random.Random
     times: FeedingTimes = field(default_factory=FeedingTimes)
+    own: tuple[Input, ...] = ()
+    """This machine's relay, if it has one: better than any choice of the configuration."""
     current: Attempt | None = None
     trial: Attempt | None = None
     failovers: int = 0
@@ -106,13 +108,23 @@ class Feeding:
     def reconfigure(self, configuration: Configuration, permit: bytes, now: float) -> None:
         """Move to another configuration; what runs goes on until the new first choice has caught up."""
         self.configuration, self.permit = configuration, permit
+        self._move(now)
+
+    def relayed(self, own: tuple[Input, ...], now: float) -> None:
+        """This machine has a relay now, or none any more."""
+        if own != self.own:
+            self.own = own
+            self._move(now)
+
+    def _move(self, now: float) -> None:
+        """Go over to what is the first choice now, without a break."""
         self._rests.clear()
         self._drop(self.trial)
         self.trial = None
         if self.current is None:
             self.begin(now)
             return
-        wanted = configuration.choices[0] if configuration.choices else ()
+        wanted = next(iter(self._choices), ())
         if self.current.inputs == wanted:
             self.current.place = 0 if wanted else SOURCE_PLACE
             return
@@ -212,9 +224,13 @@ class Feeding:
         """Whether every feed of the current choice is open, so that its level is known."""
         return self.current is not None and self.current.is_live
 
+    @property
+    def _choices(self) -> tuple[tuple[Input, ...], ...]:
+        return (self.own, *self.configuration.choices) if self.own else self.configuration.choices
+
     def _best(self, now: float) -> int | None:
         """Return the first choice that is not resting, the source last; None if all are."""
-        places: list[int] = [*range(len(self.configuration.choices)), SOURCE_PLACE]
+        places: list[int] = [*range(len(self._choices)), SOURCE_PLACE]
         for place in places:
             rest = self._rests.get(place)
             if rest is None or (now >= rest.until and self.frontier >= rest.frontier):
@@ -226,7 +242,7 @@ class Feeding:
         place = self._best(now)
         if place is None:
             return None
-        inputs: tuple[Input, ...] = () if place == SOURCE_PLACE else self.configuration.choices[place]
+        inputs: tuple[Input, ...] = () if place == SOURCE_PLACE else self._choices[place]
         try:
             joining = Joining(self.pattern, tuple(Pattern.parse(one.pattern) for one in inputs))
             cuts = joining.cuts()

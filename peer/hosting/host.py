@@ -15,9 +15,12 @@ from overlay.feeds.items import Item, Kind
 from overlay.feeds.receiving import WINDOW
 from overlay.wire.errors import MalformedFrame
 from overlay.wire.frames import Cancel, Credit, Ended, Open
+from peer.hosting.configuration import Input
 from peer.hosting.feeding import Feeding, FeedingTimes
 from peer.hosting.history import RECENT_BYTES, History
 from peer.hosting.outlet import Outlet
+from peer.hosting.relay import may_be_relayed
+from peer.hosting.results import DOCUMENTS
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern
 
@@ -35,8 +38,7 @@ if TYPE_CHECKING:
 _DRAINING_S: Final = 60.0
 """How long a subscription that was withdrawn feeds on; whoever has not moved by then falls back by itself."""
 _MOST_UNSTORED: Final = 16 << 20
-"""How much a subscription keeps in memory for those it feeds while nothing of it is stored: when it was withdrawn,
-or the disk is full."""
+"""How much is kept in memory for those who are fed while nothing is stored: once withdrawn, or on a full disk."""
 _MOST_EARLY: Final = 10_000
 """How many feeds of a generation that is not known here yet wait to be opened."""
 
@@ -71,7 +73,12 @@ class Hosted:
     """Of one that is withdrawn: the last document that it is owed."""
     drained_by: float = 0.0
     unsafe: deque[tuple[int, Attempt, list[int]]] = field(default_factory=deque)
-    """What was taken out and is not on disk yet: up to which document, and how much of each input."""
+    """What was taken out and is not on disk yet: up to which document, how much of each input."""
+
+    @property
+    def is_relay(self) -> bool:
+        """Whether it has whole documents."""
+        return self.outlet.pattern == DOCUMENTS
 
     @property
     def frontier(self) -> int:
@@ -97,6 +104,7 @@ class Host:
         self._awake: dict[str, None] = {}
         self._served: dict[tuple[str, int], str] = {}
         self._early: dict[tuple[str, int], Open] = {}
+        self._relay: tuple[Input, ...] = ()
         self.is_full = False
         """Nothing can be stored for now: what comes is fed on, and kept in memory within a limit."""
 
@@ -134,20 +142,39 @@ class Host:
         outlet = Outlet(pattern, history, configuration.feeds, self.site)
         feeding = Feeding(pattern, configuration, permit, start, self.source, self, self._rng, self._times)
         self.subscriptions[name] = Hosted(name, configuration, feeding, outlet, start)
+        if may_be_relayed(pattern):
+            feeding.own = self._relay
         feeding.begin(now)
         self._wake(name)
+        if self.subscriptions[name].is_relay:
+            self._find_relay(now)
         self._run(now)
         return True
+
+    def _find_relay(self, now: float) -> None:
+        """Have the others fed by a subscription to whole documents, if there is one."""
+        live = [one.name for one in self.subscriptions.values() if one.is_relay and not one.is_draining]
+        self._relay = tuple(Input(name, self.site, DOCUMENTS.text) for name in live[:1])
+        for hosted in self.subscriptions.values():
+            if may_be_relayed(hosted.outlet.pattern):
+                hosted.feeding.relayed(self._relay, now)
 
     def withdraw(self, name: str, now: float, end: int = 0) -> None:
         """Let a subscription go: when it has what it is owed, and those it feeds have moved."""
         hosted = self.subscriptions[name]
         hosted.is_draining, hosted.end, hosted.drained_by = True, end, now + _DRAINING_S
+        if hosted.is_relay:
+            self._find_relay(now)
         self._finish_draining(now)
 
     def handle(self, site: str, frame: FromReceiver | FromSender, now: float) -> None:
         """Take a frame of another machine in."""
-        self._handle(site, frame, now)
+        self.handle_all(site, (frame,), now)
+
+    def handle_all(self, site: str, frames: Sequence[FromReceiver | FromSender], now: float) -> None:
+        """Take frames in that came together, and then do all that they have made possible."""
+        for frame in frames:
+            self._handle(site, frame, now)
         self._run(now)
 
     def site_up(self, site: str, now: float) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
 from overlay.wire.frames import Cancel, Credit, Ended, Level, Opened
-from peer.hosting.results import BadLink, cut_columns, read_cut_untrusted, read_whole
+from peer.hosting.relay import Rematching, asked_by_many
+from peer.hosting.results import DOCUMENTS, MATCH, BadLink, cut_columns, read_cut_untrusted, read_whole
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern, PatternError
 
@@ -33,6 +34,8 @@ class _Feed:
     serving: Serving
     link: Link | None
     cut: tuple[bytes, str]
+    matched: Pattern | None = None
+    """Of a relay's feed: what it wants matched."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class Outlet:
     level: int = 0
     is_last_resort: bool = False
     feeds: dict[tuple[str, int], _Feed] = field(default_factory=dict)
+    _rematching: Rematching = field(default_factory=Rematching)
 
     @property
     def crossing(self) -> set[str]:
@@ -63,15 +67,27 @@ class Outlet:
         if site != self.site and len(others) >= self.most:
             return [Ended(asked.feed, "busy", f"{self.most} feeds are the limit")]
         try:
-            link = read_cut_untrusted(self.pattern, Pattern.parse(asked.query), asked.link) if asked.link else None
+            query = Pattern.parse(asked.query)
+            matched = query if asked.link == MATCH else None
+            link = read_cut_untrusted(self.pattern, query, asked.link) if asked.link and not matched else None
         except (BadLink, PatternError) as exc:
             return [Ended(asked.feed, "forbidden", str(exc)[:500])]
-        if link is None and Pattern.parse(asked.query) != self.pattern:
+        if matched and self.pattern != DOCUMENTS:
+            return [Ended(asked.feed, "forbidden", "only whole documents can be matched")]
+        if link is None and not matched and query != self.pattern:
             return [Ended(asked.feed, "forbidden", "the whole is for equal patterns only")]
         after = max(asked.after, self.history.lowest)
+        cut = (asked.link, asked.query)
         serving = Serving(asked.feed, after, asked.credit)
-        self.feeds[site, asked.feed] = _Feed(site, asked.downstream, serving, link, (asked.link, asked.query))
+        self.feeds[site, asked.feed] = _Feed(site, asked.downstream, serving, link, cut, matched)
+        if matched:
+            self._want(matched)
         return [Opened(asked.feed, after, self.level)]
+
+    def _want(self, pattern: Pattern) -> None:
+        self._rematching.want(pattern)
+        if len(self._rematching) > 2 * len(self.feeds):
+            self._rematching.keep({feed.cut[1] for feed in self.feeds.values() if feed.matched})
 
     def handle(self, site: str, frame: Credit | Cancel) -> None:
         """Take what a receiver says of its feed."""
@@ -106,6 +122,7 @@ class Outlet:
         """Send what every feed may get now; ``is_behind`` says if more is left for another round."""
         out: list[tuple[str, FromSender]] = []
         done = _Cuts(self.pattern)
+        many = asked_by_many(sum(f.serving.cursor < self.history.frontier for f in self.feeds.values()))
         for key, feed in list(self.feeds.items()):
             serving = feed.serving
             if serving.cursor >= self.history.frontier or not serving.may_send:
@@ -117,7 +134,12 @@ class Outlet:
                 continue
             items, upto = self.history.read(serving.cursor, _AT_ONCE)
             try:
-                cut = [item if feed.link is None else done.of(feed.link, feed.cut, item) for item in items]
+                if feed.matched is not None:
+                    cut = [self._rematching.of(item, feed.matched, many=many) for item in items]
+                elif feed.link is None:
+                    cut = list(items)
+                else:
+                    cut = [done.of(feed.link, feed.cut, item) for item in items]
             except RewritingError as exc:
                 out.append((feed.site, Ended(serving.feed, "lost", str(exc)[:500])))
                 del self.feeds[key]

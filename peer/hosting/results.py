@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from xmlmatch.matcher import Matches
 
 _MOST_PROVISIONS: Final = 4096
+DOCUMENTS: Final = Pattern.parse("/*{cont}")
+"""The pattern whose results are whole documents; see ``relay``."""
+MATCH: Final = b"match"
+"""The cut that asks whoever has whole documents for what matching them gives."""
 
 
 class BadLink(Exception):
@@ -141,11 +145,13 @@ class Joining:
 
     @property
     def is_copy(self) -> bool:
-        """Whether results are taken as they are: from the source, or from an equal subscription."""
-        return self.views in ((), (self.query,))
+        """Whether results are taken as they are: from the source, a relay, or an equal subscription."""
+        return self.views in ((), (self.query,), (DOCUMENTS,))
 
     def cuts(self) -> list[bytes]:
         """Say what to ask of every input."""
+        if self.views == (DOCUMENTS,) and self.query != DOCUMENTS:
+            return [MATCH]
         return [b""] if self.rewriting is None else [write_cut(link) for link in self.rewriting.links]
 
     def join(self, inputs: Sequence[bytes], *, own: bool = False) -> bytes:
@@ -163,6 +169,6 @@ class Joining:
 
 
 __all__ = [
-    "BadLink", "Joining", "RewritingError", "cut_columns", "cut_results", "decode_whole", "encode_whole",
-    "from_document", "read_cut_untrusted", "read_whole", "whole_link", "write_cut",
+    "DOCUMENTS", "MATCH", "BadLink", "Joining", "RewritingError", "cut_columns", "cut_results", "decode_whole",
+    "encode_whole", "from_document", "read_cut_untrusted", "read_whole", "whole_link", "write_cut",
 ]  # fmt: skip

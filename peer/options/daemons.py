@@ -37,7 +37,7 @@ def peer_settings(settings: Settings) -> PeerSettings:
     return PeerSettings(
         settings["host"], settings["port"], settings["address"], settings["capacity"],
         limits=ResultLimits(kept, settings["keep-age"], max(usual.hard_bytes, 4 * kept)),
-        patience=_patience(settings), window=settings["window"],
+        patience=_patience(settings), window=settings["window"], relay=settings["relay"],
     )  # fmt: skip
 
 

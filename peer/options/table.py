@@ -91,6 +91,10 @@ OPTIONS: Final = (
         "how many bytes may be under way per feed; more keeps long links busy and costs memory",
     ),
     Option(
+        "relay", one_of("auto", "never", "always"), {PEER: "auto"},
+        "whether to take whole documents, and match them here, where that is less than what subscriptions take",
+    ),
+    Option(
         "every", or_none(duration(10, 365 * _DAY_S)), {PLANNER: None}, "plan at least so often",
     ),
     Option(

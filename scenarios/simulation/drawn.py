@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from peer.hosting.results import DOCUMENTS
 from scenarios.drawn_plans import proposal
 from scenarios.hosts.links import Link
 from scenarios.simulation.peers import SOURCE, WentWrong
@@ -100,7 +101,7 @@ class _Drawing:
         """Draw all of it."""
         rng, world = self._rng, self._world
         for i in range(rng.randint(4, 12)):
-            asked = Asked(f"s{i}", rng.choice(self._names), rng.choice(PATTERNS), rng.choice((1, 2, 4, None)))
+            asked = Asked(f"s{i}", rng.choice(self._names), self._pattern(), rng.choice((1, 2, 4, None)))
             self._at(rng.choice((0.0, 0.0, rng.random() * 25)), world.subscribe, asked)
             if rng.random() < 0.25:
                 self._at(10 + rng.random() * 25, world.unsubscribe, asked)
@@ -121,6 +122,10 @@ class _Drawing:
         )  # fmt: skip
         for _ in range(rng.randint(0, 6)):
             self._at(4 + rng.random() * 30, rng.choice(kinds))
+
+    def _pattern(self) -> str:
+        """Draw a pattern; now and then whole documents, by which a machine relays to its other subscriptions."""
+        return DOCUMENTS.text if self._rng.random() < 0.15 else self._rng.choice(PATTERNS)
 
     def _at(self, at: float, action: Callable[..., None], *arguments: Any) -> None:
         self._world.agenda.after(at, action, *arguments)

@@ -30,10 +30,11 @@ class Ear:
     def lost(self, site):
         self.lost_sites.append(site)
 
-    def heard(self, member, frame):
-        self.frames.append(frame)
-        if self.questions is not None and type(frame).__name__ == "Answer":
-            self.questions.answered(member.site, frame)
+    def heard(self, member, frames):
+        self.frames += frames
+        for frame in frames:
+            if self.questions is not None and type(frame).__name__ == "Answer":
+                self.questions.answered(member.site, frame)
 
 
 async def as_member(nursery, peer, addresses):

@@ -57,8 +57,9 @@ class Ear:
     def lost(self, site):
         self._hear(lambda: self._machine.lost(site))
 
-    def heard(self, member, frame):
-        self._hear(lambda: self._machine.heard(member.site, frame))
+    def heard(self, member, frames):
+        for frame in frames:
+            self._hear(lambda frame=frame: self._machine.heard(member.site, frame))
 
     def _hear(self, told):
         if self._machine.is_up and self._machine.life == self._life:

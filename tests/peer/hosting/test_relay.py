@@ -1,0 +1,147 @@
+"""Whole documents on a machine: matching them there gives the very bytes that the source would send."""
+
+import random
+
+from hypothesis import given
+
+from overlay.feeds.items import Item, Kind
+from overlay.wire.frames import Batch, Ended, Frontier, Open, Opened
+from peer.hosting.configuration import Configuration, Input, encode
+from peer.hosting.history import History, Stretch
+from peer.hosting.host import Host
+from peer.hosting.outlet import Outlet
+from peer.hosting.relay import Rematching, may_be_relayed
+from peer.hosting.results import DOCUMENTS, MATCH, Joining, from_document, whole_link
+from scenarios.simulation.drawn import simulate
+from scenarios.small_documents import PATTERNS, small_document
+from tests.strategies import documents, patterns
+from xmlmatch import Document, Matcher, Pattern
+
+
+def direct(pattern, body):
+    """Return what the source would send for a document; None for nothing."""
+    document = Document.parse(body)
+    matches = Matcher([pattern]).match(document)
+    return from_document(whole_link(pattern), matches, 0, document) if len(matches) else None
+
+
+def relayed(number, body):
+    """Return what a relay has of a document."""
+    return Item(number, Kind.RESULTS, direct(DOCUMENTS, body), name=f"d{number}")
+
+
+@given(documents(), patterns())
+def test_a_document_that_was_relayed_matches_as_the_original_does(body, pattern):
+    found = Rematching().of(relayed(3, body), pattern, many=False)
+    assert (None if found is None else found.data) == direct(pattern, body)
+
+
+def test_patterns_matched_together_give_what_each_gives_alone():
+    rng = random.Random(5)
+    wanted = [Pattern.parse(text) for text in PATTERNS]
+    together = Rematching()
+    for pattern in wanted:
+        together.want(pattern)
+    found = 0
+    for number in range(1, 40):
+        body = small_document(rng)
+        if number == 20:
+            together.keep({pattern.text for pattern in wanted[::2]})
+            wanted = wanted[::2]
+        for pattern in wanted:
+            got = together.of(relayed(number, body), pattern, many=True)
+            assert (None if got is None else got.data) == direct(pattern, body)
+            found += got is not None
+    assert found > 100
+
+
+def test_what_a_relay_lost_or_could_not_read_goes_on_as_it_is():
+    lost, wrong = Item(9, Kind.GAP, after=7), Item(5, Kind.ERROR, b"no XML", name="d")
+    assert [Rematching().of(one, Pattern.parse("//a"), many=True) for one in (lost, wrong)] == [lost, wrong]
+
+
+def test_what_could_feed_a_relay_is_never_fed_by_one():
+    assert [may_be_relayed(Pattern.parse(text)) for text in ("/*{cont}", "//*{cont}", "/r{cont}", "//a{val}")] == [
+        False, False, True, True,
+    ]  # fmt: skip
+
+
+def test_only_whole_documents_can_be_asked_for_what_matching_gives():
+    def asked(pattern):
+        outlet = Outlet(pattern, History(0, 0, lambda after, upto, most: Stretch([], upto)), 1, "m0")
+        return outlet.open("m1", Open(4, "u", "d", "//b{val}", MATCH, b"", 1, 0, 1000))
+
+    [refused] = asked(Pattern.parse("//a{cont}"))
+    assert isinstance(refused, Ended)
+    assert refused.why == "forbidden"
+    assert asked(DOCUMENTS) == [Opened(4, 0, 0)]
+    assert Joining(Pattern.parse("//b{val}"), (DOCUMENTS,)).cuts() == [MATCH]
+    assert Joining(DOCUMENTS, (DOCUMENTS,)).cuts() == [b""]
+
+
+def test_a_relay_takes_the_other_subscriptions_over_and_lets_them_go_again():
+    class Port:
+        """Stores at once; what is to be sent is remembered."""
+
+        def __init__(self):
+            self.sent, self.kept = [], {}
+
+        def send(self, site, frame):
+            self.sent.append((site, frame))
+            return True
+
+        def store(self, subscription, items, upto):
+            self.kept.setdefault(subscription, []).extend(items)
+
+        def stored(self, subscription, after, upto, most_bytes):
+            return Stretch([one for one in self.kept.get(subscription, []) if after < one.number <= upto], upto)
+
+        def forbids(self, site, asked):
+            return ""
+
+    port = Port()
+    host = Host("m0", "source", port, random.Random(1))
+
+    def install(name, text, choices=(), start=0):
+        found = Configuration(name, "m0", text, 1, 1, 1, start, 3, choices)
+        host.install(found, encode(found), 0.0)
+
+    def by(name):
+        return [one.subscription for one in host.subscriptions[name].feeding.current.inputs]
+
+    def serve(after, number, body):
+        """Answer as the source would, whoever is fed by it now."""
+        for site, frame in list(port.sent):
+            if isinstance(frame, Open) and site == "source":
+                port.sent.remove((site, frame))
+                host.handle(site, Opened(frame.feed, frame.after, 0), 0.0)
+                live[frame.feed] = Pattern.parse(frame.query)
+        for feed, pattern in live.items():
+            data = direct(pattern, body)
+            frame = Frontier(feed, after, number) if data is None else Batch(feed, after, number, "d", data, False)
+            host.handle("source", frame, 0.0)
+
+    live = {}
+    install("s1", "//a{cont}")
+    install("s2", "//a{cont}", ((Input("s1", "m0", "//a{cont}"),),))
+    serve(0, 1, b"<r><a><b>1</b></a></r>")
+    assert (by("s1"), by("s2")) == ([], ["s1"])
+    install("r", DOCUMENTS.text, start=1)
+    serve(1, 2, b"<r><a><b>2</b></a></r>")
+    assert (by("r"), by("s1"), by("s2")) == ([], ["r"], ["r"])
+    serve(2, 3, b"<r><b>3</b></r>")
+    install("s3", "//a[b]{id}", start=3)
+    assert by("s3") == ["r"]
+    for name in ("s1", "s2"):
+        bodies = {1: b"<r><a><b>1</b></a></r>", 2: b"<r><a><b>2</b></a></r>", 3: b"<r><b>3</b></r>"}
+        wanted = {n: data for n, body in bodies.items() if (data := direct(Pattern.parse("//a{cont}"), body))}
+        assert {one.number: one.data for one in port.kept[name]} == wanted
+    host.withdraw("r", 0.0, end=3)
+    host.tick(0.0)
+    opened = [frame.downstream for site, frame in port.sent if isinstance(frame, Open) and site == "source"]
+    assert {"s1", "s3"} <= set(opened)
+
+
+def test_runs_with_relays_hold_in_the_simulator():
+    outcomes = [simulate(seed) for seed in range(9000, 9004)]
+    assert [one.wrong for one in outcomes] == [[]] * 4
