@@ -59,7 +59,7 @@ def _simulate(seed: int, folder: Path, *, is_detailed: bool) -> Outcome:
     late = names[2:] if rng.random() < 0.3 else []
     world = World(seed, names, folder, link=link, source_feeds=feeds, skew=skew, memory=memory, later=late,
                   is_detailed=is_detailed)  # fmt: skip
-    drawing = _Drawing(world, rng, names)
+    drawing = _Drawing(world, rng, random.Random(f"relays {seed}"), names)
     try:
         drawing.draw_links(link, skew)
         drawing.draw(late)
@@ -81,8 +81,8 @@ def _simulate(seed: int, folder: Path, *, is_detailed: bool) -> Outcome:
 class _Drawing:
     """Puts what happens in a run on its agenda."""
 
-    def __init__(self, world: World, rng: random.Random, names: list[str]) -> None:
-        self._world, self._rng, self._names = world, rng, names
+    def __init__(self, world: World, rng: random.Random, relays: random.Random, names: list[str]) -> None:
+        self._world, self._rng, self._relays, self._names = world, rng, relays, names
         self._snapshots: list[dict[str, Any]] = []
 
     def draw_links(self, common: Link, skew: float) -> None:
@@ -125,7 +125,8 @@ class _Drawing:
 
     def _pattern(self) -> str:
         """Draw a pattern; now and then whole documents, by which a machine relays to its other subscriptions."""
-        return DOCUMENTS.text if self._rng.random() < 0.15 else self._rng.choice(PATTERNS)
+        drawn = self._rng.choice(PATTERNS)
+        return DOCUMENTS.text if self._relays.random() < 0.15 else drawn
 
     def _at(self, at: float, action: Callable[..., None], *arguments: Any) -> None:
         self._world.agenda.after(at, action, *arguments)
