@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import traceback
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 40.0
 _SAMPLE: Final = 8
-_IN_MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
+_IN_MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where stores need not wait for a real disk, if there is such a place."""
 
 
@@ -144,9 +145,9 @@ class _Drawing:
         self._at(self._rng.random() * 8, self._world.heal)
 
     def _chaos(self) -> None:
-        self._world.disturb(
-            Chaos(self._rng.choice((0, 0.02)), self._rng.choice((0, 0.05)), self._rng.choice((0, 0.03)))
-        )
+        some = (self._rng.choice((0, often)) for often in (0.02, 0.05, 0.03))
+        chaos = Chaos(*some)
+        self._world.disturb(chaos if chaos != Chaos() else Chaos(overtake=0.03))
         self._at(self._rng.random() * 6, self._world.disturb, Chaos())
 
     def _disk(self) -> None:

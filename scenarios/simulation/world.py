@@ -218,7 +218,8 @@ class World:
 
     def disturb(self, chaos: Chaos) -> None:
         """Lose, repeat and reorder frames."""
-        self.fault("chaos", f"{chaos}")
+        if chaos != Chaos():
+            self.fault("chaos", f"{chaos}")
         self.wires.chaos = chaos
 
     def slow(self, name: str, slowness: float) -> None:
