@@ -105,7 +105,7 @@ def test_a_scenario_runs_on_machines_reached_by_ssh_and_leaves_nothing_there(sta
     assert found["violations"] == []
     assert found["hosts"] == "ssh"
     assert found["delivered"] == found["expected"] > 30
-    assert -2 < found["delivery_s"]["min"] <= found["delivery_s"]["max"] < 200  # clocks were compared
+    assert min(one["min"] for one in found["level_latency_s"].values()) > -2  # clocks were compared
     assert [outcome for _, _, outcome in found["happened"]] == ["h01", "h01", "source", "source", "h00"]
     assert (out / "hosts" / "h02" / "results.sqlite").stat().st_size > 0
     assert (out / "hosts" / "source.log").exists()
