@@ -58,6 +58,9 @@ bench-network: java ## time a network of 21 processes on loopback, beside the so
 bench-cn: setup ## count hops and bytes of the content-driven network: 1,000 machines, 100,000 subscriptions
 	@$(PYTHON) -m benchmarks.cn
 
+bench-filters: setup ## match events against up to six million filters, by five algorithms (SIZES=10000,100000)
+	@$(PYTHON) -m benchmarks.filters $(if $(SIZES),--sizes $(SIZES))
+
 soak: setup ## run networks in virtual time with faults, until Ctrl-C or for so long (MINUTES=, SEED=)
 	@.venv/bin/distributary scenario simulate --seed $(or $(SEED),$(shell date +%s)) --minutes $(or $(MINUTES),inf)
 

@@ -86,8 +86,8 @@ class Clustering:
         slots = 2 * len(self.index.arrays.kinds)
         if slots > len(self.tables.at_slot):
             self.tables = self.tables._replace(at_slot=np.full(slots, -1, np.int32))
-        most = int(rows.max(initial=-1)) + 1
-        self.arrays = self.arrays._replace(rows=grown(self.arrays.rows, most, -1))
+        if (most := int(rows.max(initial=-1)) + 1) > len(self.arrays.rows):
+            self.arrays = self.arrays._replace(rows=grown(self.arrays.rows, most, -1))
         done = 0
         while (done := self._add(rows, numbers, ends, done)) < len(rows):
             self._grow()

@@ -112,24 +112,24 @@ class Matcher:
     def insert(self, wanted: Filter | Disjunction) -> int:
         """Add a subscription and return its number; ``WrongType`` if it goes against declared types."""
         filters = wanted.filters if isinstance(wanted, Disjunction) else (wanted,)
-        batch = self._vocabulary.encode(filters)
-        _check_sizes(batch)
-        rows = self._add_rows(batch)
-        number = int(self._subscriptions.take(1)[0])
+        for one in filters:
+            _check_size(len(one.conditions) + len(one.select))
+        rows = self._add_rows(self._vocabulary.encode(filters)).tolist()
+        number = self._subscriptions.take_one()
         self._first = grown(self._first, number + 1, -1)
         self._first[number] = rows[0]
-        self._owner[rows, 0] = number
-        self._owner[rows[:-1], 1] = rows[1:]
+        for row, following in zip(rows, [*rows[1:], -1], strict=True):
+            self._owner[row] = number, following
         self._several += len(rows) > 1
         return number
 
     def insert_many(self, batch: Batch) -> NDArray[np.int64]:
         """Add a subscription for each conjunction of a batch, all or none; return their numbers."""
-        _check_sizes(batch)
+        _check_size(int(np.diff(batch.offsets).max(initial=0)))
         self._vocabulary.check(batch)
         self._vocabulary.note_texts(batch)
         numbers = self._subscriptions.take(len(batch))
-        self._first = grown(self._first, int(numbers.max(initial=-1)) + 1, -1)
+        self._first = grown(self._first, self._subscriptions.used, -1)
         for start in range(0, len(batch), CHUNK):
             rows = self._add_rows(batch.part(start, start + CHUNK))
             self._first[numbers[start : start + CHUNK]] = rows
@@ -189,12 +189,12 @@ class Matcher:
     def _add_rows(self, batch: Batch) -> NDArray[np.int64]:
         numbers, ends = self._index.add(batch)
         rows = self._rows.take(len(batch))
-        self._owner = grown(self._owner, int(rows.max(initial=-1)) + 1)
+        self._owner = grown(self._owner, self._rows.used)
         self._owner[rows, 1] = -1
         self.engine.add(rows, numbers, ends)
         return rows
 
 
-def _check_sizes(batch: Batch) -> None:
-    if np.any(np.diff(batch.offsets) > MAX_PREDICATES):
-        raise BadBatch(f"a conjunction has up to {MAX_PREDICATES} predicates")
+def _check_size(predicates: int) -> None:
+    if predicates > MAX_PREDICATES:
+        raise BadBatch(f"a conjunction has up to {MAX_PREDICATES} predicates, not {predicates}")

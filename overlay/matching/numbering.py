@@ -23,18 +23,29 @@ class Numbering:
     def __init__(self) -> None:
         self.free: NDArray[np.int32] = np.zeros(0, np.int32)
         self._count = 0  # of free ones
-        self._used = 0
+        self.used = 0
+        """Up to where numbers have been given out."""
 
     def __len__(self) -> int:
-        return self._used - self._count
+        return self.used - self._count
+
+    def take_one(self) -> int:
+        """Return a number that nobody has."""
+        if self._count == 0:
+            self.used += 1
+            return self.used - 1
+        self._count -= 1
+        return int(self.free[self._count])
 
     def take(self, count: int) -> NDArray[np.int64]:
         """Return numbers that nobody has."""
+        if count == 1:
+            return np.array([self.take_one()])
         old = min(count, self._count)
         self._count -= old
         again = self.free[self._count : self._count + old][::-1]
-        new = np.arange(self._used, self._used + count - old)
-        self._used += len(new)
+        new = np.arange(self.used, self.used + count - old)
+        self.used += len(new)
         return np.concatenate([again, new]).astype(np.int64)
 
     def give(self, number: int) -> None:

@@ -108,10 +108,8 @@ class Vocabulary:
         """Return the equalities of a list that a predicate mentions from now on, as one conjunction."""
         constants = self._lists.keep(number)
         encoded = [self._compared(codes.EQ, codes.EQ_TEXT, c) for c in constants]
-        return Batch(
-            np.array([0, len(encoded)]), np.full(len(encoded), attribute),
-            np.array([code for code, _ in encoded]), np.array([value for _, value in encoded]),
-        )  # fmt: skip
+        values = [value for _, value in encoded]
+        return Batch.trusted([0, len(encoded)], [attribute] * len(encoded), [code for code, _ in encoded], values)
 
     def drop_list(self, number: int) -> None:
         """A predicate that mentioned a list is gone."""
@@ -128,10 +126,11 @@ class Vocabulary:
                 rows.append((self.attribute(condition.attribute), code, value))
             rows += [(self.attribute(name), codes.PRESENT, 0.0) for name in wanted.select]
             offsets.append(len(rows))
+        for attribute, code, _ in rows:
+            if code in _TEXT_MATTERS:
+                self._asks_text[attribute] = True
         attributes, operators, values = zip(*rows, strict=True) if rows else ((), (), ())
-        batch = Batch(np.array(offsets), np.array(attributes), np.array(operators), np.array(values))
-        self.note_texts(batch)
-        return batch
+        return Batch.trusted(offsets, attributes, operators, values)
 
     def note_texts(self, batch: Batch) -> None:
         """Remember for which attributes an event's text matters."""

@@ -1,0 +1,233 @@
+"""``make bench-filters``: find the subscriptions that an event matches, among up to six million.
+
+The workloads of Fabret et al.: *uniform* (five equalities, two of them on fixed attributes of 32, values 1 to
+35), *free* (none fixed), *operators* (two equalities and three inequalities), *ranges* (ten ranges on twenty
+attributes, nothing else), and two in which subscriptions change over time: *schemas* (other attributes) and *skew*
+(few values). CPU time, the least of three repetitions, with a NumPy scan of all subscriptions beside; every
+algorithm's matches are compared with the scan's. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.filter_workloads import Ranges, Scan, Workload
+from overlay.matching import ALGORITHMS, Matcher, codes
+from overlay.matching.dynamic import Dynamic
+from overlay.matching.static import Static
+from overlay.matching.warm import warm
+from rewriting.filters import Filter
+from scenarios.commands.progress import progress
+
+SEED = 1
+SIZES = (10_000, 100_000, 1_000_000, 6_000_000)
+OTHERS_UP_TO = 1_000_000
+"""Sizes at which *free* and *operators* run too."""
+RANGES = 100_000
+CHURN = 200_000
+CHUNK = 1 << 17
+EVENTS = 400
+SLOW_EVENTS = 20
+TICKS = 20
+UNIFORM = Workload("uniform")
+FREE = Workload("free", fixed=0)
+HALF = Workload("schemas", among=16)
+OPERATORS = Workload("operators", operators=(codes.EQ, codes.EQ, codes.LE, codes.GE, codes.LE))
+GOALS = {
+    "uniform": "Goals, dynamic at 1,000,000: event <= 100 us, flat to 6,000,000; insert <= 20 us; <= 250 bytes.",
+    "ranges": "Goal at 100,000: event <= 700 us.",
+}
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="subscriptions of the uniform workload")
+    parser.add_argument("--ranges", type=int, default=RANGES, help="subscriptions of the ranges workload")
+    parser.add_argument(
+        "--churn", type=int, default=CHURN, help="subscriptions of the changing workloads; 0: none"
+    )
+    parser.add_argument(
+        "--events", type=int, default=EVENTS, help="events per measurement, fewer where it is slow"
+    )
+    arguments = parser.parse_args(arguments)
+    sizes = [int(size) for size in arguments.sizes.split(",")]
+    warm()
+    figures = {}
+    for workload in (UNIFORM, FREE, OPERATORS):
+        most = max((n for n in sizes if n <= OTHERS_UP_TO), default=0)
+        wanted = sizes if workload is UNIFORM else [n for n in sizes if n == most]
+        figures[workload.name] = {str(n): measure(workload, n, arguments.events) for n in wanted}
+    figures["ranges"] = {str(arguments.ranges): measure(Ranges(), arguments.ranges, arguments.events)}
+    if arguments.churn:
+        figures["schemas"] = adapt(HALF, replace(HALF, first=16), arguments.churn)
+        figures["skew"] = adapt(UNIFORM, replace(UNIFORM, skewed=2), arguments.churn)
+    show(figures)
+    print(json.dumps(figures))
+    return 0
+
+
+def drawn_in_chunks(workload, n):
+    rng = np.random.default_rng(SEED)
+    for start in range(0, n, CHUNK):
+        yield workload.draw(rng, min(CHUNK, n - start))
+
+
+def measure(workload, n, events):
+    """Measure every algorithm, and the scan, on the same subscriptions and events."""
+    first = next(drawn_in_chunks(workload, n))
+    rng = np.random.default_rng(SEED + 1)
+    made = workload.events(rng, events, first)
+    scan = Scan(workload, [np.concatenate(parts) for parts in zip(*drawn_in_chunks(workload, n), strict=True)])
+    few = made[: min(10, events)]
+    expected = [scan.match(event).tolist() for event in few]
+    figures = {"scan": {"event_us": least(scan.match, few, 1), "bytes": round(scan.size_bytes / n, 1)}}
+    del scan
+    with progress(f"{workload.name}, {n:,} subscriptions", len(ALGORITHMS)) as tick:
+        for name in ALGORITHMS:
+            figures[name] = measure_algorithm(name, workload, n, made, expected)
+            tick()
+    return figures
+
+
+def new_matcher(engine, workload):
+    matcher = Matcher(engine)
+    for j in range(workload.attributes):
+        matcher.attribute(f"a{j}")
+    return matcher
+
+
+def measure_algorithm(name, workload, n, events, expected):
+    matcher, spent = new_matcher(ALGORITHMS[name], workload), 0.0
+    for drawn in drawn_in_chunks(workload, n):
+        batch = workload.batch(drawn)
+        start = time.process_time()
+        matcher.insert_many(batch)
+        spent += time.process_time() - start
+    start = time.process_time()
+    if isinstance(matcher.engine, Static):
+        matcher.engine.arrange()
+    elif isinstance(matcher.engine, Dynamic):
+        matcher.engine.settle()
+    spent += time.process_time() - start
+    if [matcher.match(event).tolist() for event in events[: len(expected)]] != expected:
+        raise SystemExit(f"{name} does not match what a scan matches ({workload.name}, {n:,} subscriptions)")
+    start = time.process_time()
+    matcher.match(events[0])
+    slow = time.process_time() - start > 0.001
+    figures = {
+        "event_us": least(matcher.match, events[:SLOW_EVENTS] if slow else events, 3),
+        "insert_us": round(spent / n * 1e6, 2),
+        "bytes": round(matcher.size_bytes / n, 1),
+    }
+    if isinstance(matcher.engine, Static | Dynamic):
+        figures["tables"] = len(matcher.engine.clusters.schemas)
+    return figures | measure_changes(matcher, n, workload)
+
+
+def least(call, arguments, repetitions):
+    """Return the least CPU time per call, in microseconds."""
+    times = []
+    for _ in range(repetitions):
+        start = time.process_time()
+        for argument in arguments:
+            call(argument)
+        times.append((time.process_time() - start) / len(arguments))
+    return round(min(times) * 1e6, 1)
+
+
+def measure_changes(matcher, n, workload):
+    """Insert filters one by one, as objects, and delete subscriptions one by one."""
+    rng = np.random.default_rng(SEED + 2)
+    count = min(2_000, n)
+    attributes, values = workload.draw(rng, count) if isinstance(workload, Workload) else UNIFORM.draw(rng, count)
+    filters = [
+        Filter.parse(" and ".join(f"a{a} = {v}" for a, v in zip(*row, strict=True)))
+        for row in zip(attributes % workload.attributes, values, strict=True)
+    ]
+    start = time.process_time()
+    for wanted in filters:
+        matcher.insert(wanted)
+    inserted = time.process_time()
+    for number in range(count):
+        matcher.delete(number)
+    return {
+        "single_insert_us": round((inserted - start) / count * 1e6, 1),
+        "delete_us": round((time.process_time() - inserted) / count * 1e6, 1),
+    }
+
+
+def adapt(before, after, n):
+    """Replace subscriptions of one workload by those of another; throughput over time, adapting or not."""
+    figures = {}
+    for name, engine in (("dynamic", Dynamic), ("unchanged", Static)):
+        with progress(f"changing {after.name}, {name}", TICKS) as tick:
+            figures[name] = throughput(engine, before, after, n, tick)
+    return figures
+
+
+def throughput(engine, before, after, n, tick):
+    """Events per second of CPU time at each tick, and what a change (an insertion and a deletion) takes.
+
+    At each tick a share of the subscriptions is replaced, the oldest first: by their like in the first three, then
+    by those of the other workload, of which the events are too; in the last five all are of that kind.
+    """
+    rng = np.random.default_rng(SEED)
+    matcher = new_matcher(engine, before)
+    numbers = [int(x) for drawn in drawn_in_chunks(before, n) for x in matcher.insert_many(before.batch(drawn))]
+    finish = matcher.engine.settle if isinstance(matcher.engine, Dynamic) else matcher.engine.arrange
+    finish()
+    rates, changes = [], []
+    share = n // (TICKS - 8)
+    for step in range(TICKS):
+        now = before if step < 3 else after
+        fresh = matcher_batch(now, rng, share)
+        start = time.process_time()
+        for number in numbers[:share]:
+            matcher.delete(number)
+        numbers = numbers[share:] + [int(x) for x in matcher.insert_many(fresh)]
+        changes.append((time.process_time() - start) / share * 1e6)
+        events = now.events(rng, 600, None)
+        start = time.process_time()
+        for event in events:
+            matcher.match(event)
+        rates.append(len(events) / (time.process_time() - start))
+        tick()
+    return {"events_per_s": [round(rate) for rate in rates], "change_us": [round(x, 1) for x in changes]}
+
+
+def matcher_batch(workload, rng, count):
+    return workload.batch(workload.draw(rng, count))
+
+
+def show(figures):
+    console = Console(width=max(100, Console().width))
+    columns = ("event_us", "insert_us", "single_insert_us", "delete_us", "bytes", "tables")
+    for workload in ("uniform", "free", "operators", "ranges"):
+        table = Table(
+            title=f"{workload}: CPU us per event and change, bytes per subscription", title_justify="left"
+        )
+        for name in ("subscriptions", "algorithm", *columns):
+            table.add_column(name.replace("_", " "), justify="left" if name == "algorithm" else "right")
+        for n, algorithms in figures[workload].items():
+            for name, found in algorithms.items():
+                table.add_row(f"{int(n):,}", name, *(f"{found[c]:,}" if c in found else "" for c in columns))
+        console.print(table)
+        if workload in GOALS:
+            console.print(GOALS[workload])
+    for workload in ("schemas", "skew"):
+        for name, found in figures.get(workload, {}).items():
+            console.print(f"{workload}, {name}: events per s over time {found['events_per_s']}")
+            console.print(f"{workload}, {name}: us per change over time {found['change_us']}")
+    console.print(f"Slower than 1 ms per event: {SLOW_EVENTS} events instead of {EVENTS}. Scan: 10 events, once.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
