@@ -264,9 +264,9 @@ class Feeding:
         return attempt
 
     def _sites(self, place: int) -> tuple[str, ...]:
-        if place == SOURCE_PLACE or place >= len(self.configuration.choices):
+        if place == SOURCE_PLACE or place >= len(self._choices):
             return (self.source,)
-        return tuple(one.site for one in self.configuration.choices[place]) or (self.source,)
+        return tuple(one.site for one in self._choices[place]) or (self.source,)
 
     def _judge(self, attempt: Attempt, now: float) -> None:
         if attempt.is_too_deep:
