@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from overlay.feeds.items import Item
-    from peer.hosting.host import Hosted
+    from peer.hosting.hosted import Hosted
 
 _LOG: Final = logging.getLogger("distributary.relay")
 RELAY: Final = "documents"

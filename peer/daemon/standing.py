@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from peer.hosting.host import Hosted
+    from peer.hosting.hosted import Hosted
 
 
 def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:

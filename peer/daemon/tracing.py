@@ -20,7 +20,7 @@ from xmlmatch.errors import XmlMatchError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from peer.hosting.host import Hosted
+    from peer.hosting.hosted import Hosted
     from peer.storage.log_values import CatalogEntry
     from peer.storage.result_store import ResultStore
     from peer.storage.source_log import SourceLog

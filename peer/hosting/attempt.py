@@ -54,6 +54,17 @@ class Attempt:
         """Up to where some sender has nothing any more; 0 if all have everything."""
         return max(feed.missing for feed in self.feeds)
 
+    def is_at(self, number: int) -> bool:
+        """Whether its one input covers everything up to a document, and nothing waits to be taken out."""
+        return self.is_live and len(self.feeds) == 1 and self.feeds[0].covered == number == self.intake.frontier
+
+    def skip_to(self, upto: int) -> None:
+        """Everything up to a document has come another way."""
+        for number, feed in enumerate(self.feeds):
+            feed.covered = upto
+            self.intake.take(number, None, upto)
+        self.intake.forget(upto)
+
     def handle(self, number: int, frame: FromSender) -> None:
         """Take a frame of one feed in. ``MalformedFrame`` if it does not follow on the last."""
         feed = self.feeds[number]

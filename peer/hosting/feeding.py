@@ -181,11 +181,26 @@ class Feeding:
                 self.used(attempt, attempt.intake.forget(self.frontier), 0)
         if self.current is None or self.current.intake.covered <= self.frontier:
             return None
-        if not self.came_by or self.came_by[-1][1] is not self.current.inputs:
-            self.came_by.append((self.frontier, self.current.inputs))
+        self._note_inputs(self.current)
         ready = self.current.intake.ready(frontier=self.frontier)
         self.frontier = ready.upto
         return ready
+
+    def is_at(self, number: int, attempt: Attempt | None) -> bool:
+        """Say whether an attempt alone feeds it, and everything up to a document, and nothing else, has come."""
+        is_alone = self.current is attempt is not None and self.trial is None and self.frontier == number
+        return is_alone and attempt is not None and attempt.is_at(number)
+
+    def handed(self, upto: int) -> None:
+        """What its one input has up to a document was handed over without frames."""
+        if self.current is not None:
+            self._note_inputs(self.current)
+            self.current.skip_to(upto)
+            self.frontier = upto
+
+    def _note_inputs(self, current: Attempt) -> None:
+        if not self.came_by or self.came_by[-1][1] is not current.inputs:
+            self.came_by.append((self.frontier, current.inputs))
 
     def used(self, attempt: Attempt, sizes: Sequence[int], acknowledged: int) -> None:
         """Grant the senders more, for what was taken out and is safe."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from overlay.feeds.items import Item, Kind
@@ -18,6 +17,7 @@ from overlay.wire.frames import Cancel, Credit, Ended, Open
 from peer.hosting.configuration import Input
 from peer.hosting.feeding import Feeding, FeedingTimes
 from peer.hosting.history import RECENT_BYTES, History
+from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
 from peer.hosting.relay import may_be_relayed
 from peer.hosting.results import DOCUMENTS
@@ -57,33 +57,6 @@ class Port(Protocol):
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed; empty if it may."""
-
-
-@dataclass(slots=True, eq=False)
-class Hosted:
-    """A subscription on this machine."""
-
-    name: str
-    configuration: Configuration
-    feeding: Feeding
-    outlet: Outlet
-    committed: int
-    is_draining: bool = False
-    end: int = 0
-    """Of one that is withdrawn: the last document that it is owed."""
-    drained_by: float = 0.0
-    unsafe: deque[tuple[int, Attempt, list[int]]] = field(default_factory=deque)
-    """What was taken out and is not on disk yet: up to which document, how much of each input."""
-
-    @property
-    def is_relay(self) -> bool:
-        """Whether it has whole documents."""
-        return self.outlet.pattern == DOCUMENTS
-
-    @property
-    def frontier(self) -> int:
-        """Everything up to there is known."""
-        return self.outlet.history.frontier
 
 
 class Host:
@@ -347,6 +320,8 @@ class Host:
             hosted.feeding.poisoned(now)
             return True
         hosted.outlet.history.add(items, ready.upto)
+        if hosted.is_relay and not self.is_full:
+            self._hand_out(hosted, items, before, ready.upto)
         if hosted.feeding.current is not None:
             hosted.unsafe.append((ready.upto, hosted.feeding.current, ready.used))
         if hosted.is_draining and before >= hosted.end:
@@ -356,6 +331,22 @@ class Host:
             if self.is_full:
                 self._feed_on(hosted, ready.upto)
         return hosted.feeding.trial is not None
+
+    def _hand_out(self, relay: Hosted, items: Sequence[Item], after: int, upto: int) -> None:
+        """Give those whom the relay feeds here what it has just got, if they have all before it: as frames would,
+        which take as long as matching does. What waits for the disk is bounded by the relay's window."""
+        for feed, pattern, serving in relay.outlet.relayed_at(after):
+            owner, attempt, _ = self._feeds.get(feed, (None, None, 0))
+            hosted = None if owner is None else self.subscriptions.get(owner.configuration.subscription)
+            if owner is None or hosted is None or hosted.is_draining or not owner.is_at(after, attempt):
+                continue
+            found = relay.outlet.matched(items, pattern)
+            serving.cursor = upto
+            owner.handed(upto)
+            hosted.outlet.history.add(found, upto)
+            self._port.store(hosted.name, found, upto)
+            if hosted.outlet.feeds:
+                self._wake(hosted.name)
 
     def _feed_on(self, hosted: Hosted, upto: int) -> None:
         """Take more although nothing can be stored, up to a limit; then whoever is fed must look elsewhere."""

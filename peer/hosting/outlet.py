@@ -18,6 +18,8 @@ from rewriting.errors import RewritingError
 from xmlmatch import Pattern, PatternError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from overlay.wire.frames import FromSender, Open
     from peer.hosting.history import History
     from rewriting.columns import Columns
@@ -147,6 +149,19 @@ class Outlet:
             wanted = [item for item in cut if item is not None]
             out += [(feed.site, frame) for frame in serving.serve(wanted, upto)]
         return out
+
+    def relayed_at(self, number: int) -> list[tuple[int, Pattern, Serving]]:
+        """List the feeds of this machine that want documents matched and have had all up to one."""
+        return [
+            (feed.serving.feed, feed.matched, feed.serving)
+            for feed in self.feeds.values()
+            if feed.matched is not None and feed.site == self.site and feed.serving.cursor == number
+        ]
+
+    def matched(self, items: Sequence[Item], pattern: Pattern) -> list[Item]:
+        """Return what matching gives on documents that many want."""
+        found = (self._rematching.of(item, pattern, many=True) for item in items)
+        return [item for item in found if item is not None]
 
     @property
     def is_behind(self) -> bool:
