@@ -103,11 +103,17 @@ class ProcessNetwork:
         process = self._processes[name]
         line = process.stdout.readline() if process.stdout is not None else b""
         if not line:
-            raise DaemonFailed(f"{name} did not start; {_last_words(self.folder / f'{name}.log')}")
+            raise DaemonFailed(f"{name} did not start; {self.last_words(name)}")
         found: dict[str, Any] = json.loads(line)
         if name == SOURCE:
             self._ports = str(found["port"]), str(found["enrolment_port"])
         return found
+
+    def last_words(self, name: str) -> str:
+        """Return the last line of a daemon's log, which may be gone soon."""
+        log = self.folder / f"{name}.log"
+        lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+        return next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")[-_LONGEST:]
 
     def start_peer(self, name: str) -> dict[str, Any]:
         """Start a peer and wait until it listens."""
@@ -178,12 +184,6 @@ class ProcessNetwork:
                 name, [sys.executable, "-m", "peer", *words],
                 stdout=subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
-
-
-def _last_words(log: Path) -> str:
-    """Return the last line of a log: it may be gone soon."""
-    lines = log.read_text("utf-8", "replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), f"its log {log} is empty")[-_LONGEST:]
 
 
 def _ended(process: Process) -> None:

@@ -68,6 +68,12 @@ class RemoteNetwork(ProcessNetwork):
         """Start a peer's process without waiting for it."""
         self._do(name, "begin_peer", options=options)
 
+    @property
+    def ended(self) -> list[str]:
+        """The daemons that have ended by themselves."""
+        at = {connection.names[0] for connection in self._connections.values()}
+        return sorted(name for first in at for name in self._do(first, "ended")["ended"])
+
     def await_ready(self, name: str) -> dict[str, Any]:
         """Wait until a daemon listens."""
         ready: dict[str, Any] = self._do(name, "await_ready")["ready"]

@@ -58,7 +58,8 @@ def figures_of(
         "packets": story.packets, "seconds": story.seconds, "machines": _machines(story),
         "cpu_s": cpu_s,
     }  # fmt: skip
-    found["violations"] = [*verdict.violations, *unmet(scenario.expect, found)]
+    fallen = [f"{name} has ended by itself" for name in story.fallen]
+    found["violations"] = [*fallen, *verdict.violations, *unmet(scenario.expect, found)]
     return found
 
 

@@ -67,6 +67,8 @@ class Story:
     plans: list[dict[str, Any]] = field(default_factory=list)
     packets: dict[str, int] = field(default_factory=dict)
     is_complete: bool = False
+    fallen: list[str] = field(default_factory=list)
+    """Daemons that have ended by themselves, which none may."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each phase took."""
 
@@ -175,7 +177,8 @@ class Run:
             self._places.change("heal")
         last = max(one.number for one in self.story.documents)
         end = time.monotonic() + self._scenario.settle_s
-        while not self.story.is_complete and time.monotonic() < end:
+        while not self.story.is_complete and time.monotonic() < end and not self.story.fallen:
+            self.story.fallen = self._network.ended
             late = self._late(last)
             self.story.is_complete = not late
             if late:
@@ -200,7 +203,11 @@ class Run:
         return late
 
     def _look(self) -> None:
+        if SOURCE in self.story.fallen:
+            raise RunFailed(f"the source has ended by itself; {self._network.last_words(SOURCE)}")
         for host in self._scenario.names:
+            if host in self.story.fallen:
+                continue
             told = self._network.one(host, "status")
             self.story.hosts[host] = {k: v for k, v in told.items() if k != "subscriptions"}
             self.story.standing |= {one["subscription"]: one | {"host": host} for one in told["subscriptions"]}

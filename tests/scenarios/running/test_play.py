@@ -1,10 +1,13 @@
 """A small scenario, run as a user would: daemons on hosts, faults, and the truth about it."""
 
 import json
+import signal
 
 import pytest
 
 from peer.cli import main
+from scenarios.running.run import Run
+from scenarios.running.stage import play
 from scenarios.scenario_file import parse_scenario
 from scenarios.timeline import timeline
 
@@ -60,6 +63,20 @@ def test_a_scenario_runs_is_judged_and_told(tmp_path, capsys):
     again = ["scenario", "run", str(path), "--out", str(out)]
     assert main(again) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(200)
+def test_a_daemon_that_ends_by_itself_is_a_violation(tmp_path, monkeypatch):
+    class Unlucky(Run):
+        def _settle(self):
+            self._network.signal("h01", signal.SIGKILL)
+            super()._settle()
+
+    monkeypatch.setattr("scenarios.running.stage.Run", Unlucky)
+    text = "title = 'x'\n[hosts]\ncount = 2\n[subscriptions]\ncount = 4\n[documents]\ncount = 3\n"
+    found = play(parse_scenario(text, "x"), "loopback", tmp_path, lambda _: None)
+    assert found["violations"][0] == "h01 has ended by itself"
+    assert list(found["bytes_sent"]) == ["h00", "source"]
 
 
 def test_what_is_no_scenario_is_refused_in_one_line(tmp_path, capsys):
