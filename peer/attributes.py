@@ -25,6 +25,16 @@ def read_filter(text: str, select: Sequence[str], *, whole: bool) -> Pattern:
         raise CommandError(f"--filter: {exc}") from None
 
 
+def check_filter(text: str) -> None:
+    """Refuse what is no filter, as for spaces: with ``or``, ``in`` and ``prefix``."""
+    from rewriting.filters import Disjunction, FilterError
+
+    try:
+        Disjunction.parse(text)
+    except FilterError as exc:
+        raise CommandError(f"--filter: {exc}") from None
+
+
 def read_message(pairs: Sequence[str]) -> bytes:
     """Return the document that NAME=VALUE pairs are as a message.
 
@@ -33,6 +43,14 @@ def read_message(pairs: Sequence[str]) -> bytes:
     """
     from rewriting.filters import MessageError, message_bytes
 
+    try:
+        return message_bytes(read_attributes(pairs))
+    except MessageError as exc:
+        raise CommandError(f"--attributes: {exc}") from None
+
+
+def read_attributes(pairs: Sequence[str]) -> dict[str, str]:
+    """Read NAME=VALUE pairs."""
     attributes: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -41,7 +59,4 @@ def read_message(pairs: Sequence[str]) -> bytes:
         if name in attributes:
             raise CommandError(f"--attributes {pair}: {name} is there twice")
         attributes[name] = value
-    try:
-        return message_bytes(attributes)
-    except MessageError as exc:
-        raise CommandError(f"--attributes: {exc}") from None
+    return attributes

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 Sends: TypeAlias = "list[tuple[str, frames.Frame]]"
 ALIVE_S: Final = 1.0
+_OF_ORIGIN: Final = (frames.MapSteps, frames.Load, frames.Place, frames.Seen)
+"""What the source alone may say."""
 _NOTHING: Final[Sends] = []
 MOST_APPROACHING: Final = 1000
 MAX_TASKS: Final = 20_000
@@ -81,6 +83,8 @@ class ContentNode:
     def handle(self, sender: str, frame: frames.Frame, now: float) -> Sends:
         """Take a frame in and return what to send to whom."""
         self._now = now
+        if sender != self.origin and isinstance(frame, _OF_ORIGIN):
+            return []
         match frame:
             case frames.Spread():
                 return self._spread(sender, frame)

@@ -158,7 +158,9 @@ class Origin:
         """Move something from the machine with most to do to the one with least, if that helps."""
         self._now = now
         known, points = self.catalog.history.now, self.catalog.points()
-        return self._change(rebalance(known, self._present(), self._loads(), points))
+        plan = rebalance(known, self._present(), self._loads(), points)
+        self._traffic = {zone: count / 2 for zone, count in self._traffic.items() if count >= 1}  # the past fades
+        return self._change(plan)
 
     # What machines say.
 

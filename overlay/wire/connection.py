@@ -22,8 +22,9 @@ from overlay.wire.outbox import Outbox
 if TYPE_CHECKING:
     from overlay.wire.frames import Frame
 
-VERSIONS: Final = (1, 2)
-"""The lowest and the highest version of the protocol spoken here; version 2 has ``Level``."""
+VERSIONS: Final = (1, 3)
+"""The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3
+``Content``."""
 
 
 class Stage(enum.Enum):

@@ -154,9 +154,16 @@ class Level(_Frame, tag=15, frozen=True):
     level: int
 
 
+class Content(_Frame, tag=16, frozen=True):
+    """A frame of the content-driven network of a space (``overlay.content``); spoken from version 3 on."""
+
+    space: str
+    body: bytes
+
+
 Frame: TypeAlias = (
     Hello | Alive | Bye | Open | Opened | Batch | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask | Answer
-    | Level
+    | Level | Content
 )  # fmt: skip
 FromReceiver: TypeAlias = Open | Credit | Cancel
 FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended | Level

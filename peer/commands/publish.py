@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from peer.attributes import read_message
+from peer.attributes import read_attributes, read_message
 from peer.errors import CommandError
 from peer.home import add_home, ask_one, home_of
 from peer.output import emit
@@ -53,6 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="publish a message with these attributes",
     )
+    parser.add_argument("--space", metavar="NAME", help="with --attributes: over the content-driven network")
+    parser.add_argument(
+        "--payload", action="append", default=[], metavar="NAME", help="with --space: this attribute is bulky"
+    )
     add_home(parser)
     parser.add_argument("--key", help="what makes it the same publication when it is tried again (one document)")
     parser.add_argument("--json", action="store_true", help="print a JSON object per document")
@@ -87,7 +91,11 @@ def _message(arguments: argparse.Namespace) -> int:
         raise CommandError("--attributes makes one message; publish documents by themselves")
     body = read_message(arguments.attributes)
     key = arguments.key or uuid.uuid4().hex  # two messages may well be equal
-    told = ask_one(home_of(arguments), "publish", name=MESSAGE, key=key, body=base64.b64encode(body).decode())
+    if arguments.space is None:
+        told = ask_one(home_of(arguments), "publish", name=MESSAGE, key=key, body=base64.b64encode(body).decode())
+    else:
+        fields = {"attributes": read_attributes(arguments.attributes), "payload": arguments.payload}
+        told = ask_one(home_of(arguments), "space_publish", space=arguments.space, key=key, **fields)
     if arguments.json:
         emit({"document": MESSAGE, **told})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from peer.arguments import PATTERN_HELP, add_namespaces, read_pattern
-from peer.attributes import read_filter
+from peer.attributes import check_filter, read_filter
 from peer.errors import CommandError
 from peer.home import add_home, ask_one, home_of
 from peer.output import emit
@@ -22,6 +22,7 @@ examples:
   distributary subscribe --from earliest @pattern.txt       everything that the source still has
   distributary subscribe --from 120 "//person/name{val}"    the documents after number 120
   distributary subscribe --filter "topic = 'sport' and price < 50" --whole
+  distributary subscribe --space market --filter "price < 50 or topic prefix 'sp'"     read it with 'messages'
   distributary tail "$(distributary subscribe '//price[. > 100]{val}')"
 """
 
@@ -39,6 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --filter: return this too",
     )
     parser.add_argument("--whole", action="store_true", help="with --filter: return the whole message too")
+    parser.add_argument(
+        "--space", metavar="NAME", help="with --filter: over the content-driven network, in this space"
+    )
     add_namespaces(parser)
     add_home(parser)
     parser.add_argument(
@@ -57,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         start = int(start)
     if arguments.limit is not None and arguments.limit < 0:
         raise CommandError(f"--limit {arguments.limit}: a limit is 0 or more")
+    if arguments.space is not None:
+        return _in_space(arguments)
     pattern = _wanted(arguments)
     if pattern.contradiction:
         raise CommandError(f"this pattern never matches: {pattern.contradiction}")
@@ -65,6 +71,20 @@ def run(arguments: argparse.Namespace) -> int:
     told = ask_one(
         home_of(arguments), "subscribe", pattern=pattern.text, columns=columns, start=start, limit=arguments.limit
     )
+    if arguments.json:
+        emit(told)
+    else:
+        print(told["subscription"])
+    return 0
+
+
+def _in_space(arguments: argparse.Namespace) -> int:
+    if arguments.filter is None or arguments.pattern is not None or arguments.select or arguments.whole:
+        raise CommandError("--space goes with --filter alone: messages come whole")
+    if arguments.start != "now" or arguments.limit is not None:
+        raise CommandError("in a space a subscription begins now, and feeds nobody; leave --from and --limit out")
+    check_filter(arguments.filter)
+    told = ask_one(home_of(arguments), "space_subscribe", space=arguments.space, filter=arguments.filter)
     if arguments.json:
         emit(told)
     else:

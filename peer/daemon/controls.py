@@ -11,6 +11,7 @@ import msgspec
 from peer.daemon.planning_controls import peer_planning, source_planning
 from peer.daemon.reading_controls import reading_controls
 from peer.daemon.resigning import resign
+from peer.daemon.space_controls import peer_space_controls, source_space_controls
 from peer.hosting.rows import read_pattern
 from xmlmatch import Pattern
 
@@ -38,9 +39,6 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
             pattern = read_pattern(pattern.text, msgspec.msgpack.encode(asked["columns"]))
         return await daemon.subscribe(pattern, start=asked.get("start", "now"), limit=asked.get("limit"))
 
-    async def unsubscribe(asked: dict[str, Any]) -> Any:
-        return await daemon.unsubscribe(asked["subscription"])
-
     async def publish(asked: dict[str, Any]) -> Any:
         return await daemon.publish(asked["name"], asked["key"], base64.b64decode(asked["body"]))
 
@@ -65,10 +63,10 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
             yield one
 
     return {
-        "subscribe": _one(subscribe), "unsubscribe": _one(unsubscribe), "publish": _one(publish),
+        "subscribe": _one(subscribe), "publish": _one(publish),
         "status": _one(status), "subscriptions": subscriptions, "trace": _one(trace), "drain": drain,
         "end_drain": _one(end_drain), "leave_network": leave_network,
-    } | reading_controls(daemon) | peer_planning(daemon)  # fmt: skip
+    } | reading_controls(daemon) | peer_planning(daemon) | peer_space_controls(daemon)  # fmt: skip
 
 
 def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
@@ -95,4 +93,4 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
     return {
         "publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status),
         "trace": _one(trace), "backup": _one(backup),
-    } | source_planning(daemon)  # fmt: skip
+    } | source_planning(daemon) | source_space_controls(daemon)  # fmt: skip

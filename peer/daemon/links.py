@@ -19,16 +19,7 @@ import trio
 from overlay.identity import IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import (
-    Batch,
-    Bye,
-    Ended,
-    Failed,
-    Frontier,
-    Gap,
-    Level,
-    Opened,
-)
+from overlay.wire.frames import Batch, Bye, Content, Ended, Failed, Frontier, Gap, Level, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -135,6 +126,8 @@ class Links:
             return False
         if isinstance(frame, Level) and wire.connection.version < 2:
             return True  # it does not know levels that change
+        if isinstance(frame, Content) and wire.connection.version < 3:
+            return False  # nor spaces
         if isinstance(frame, _OF_FEEDS):
             wire.connection.outbox.put_feed(frame)
         else:

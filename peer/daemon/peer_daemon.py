@@ -19,7 +19,7 @@ import trio
 from overlay.feeds.receiving import WINDOW
 from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
-from overlay.wire.frames import Alive, Answer, Ask, Bye, Hello, Open
+from overlay.wire.frames import Alive, Answer, Ask, Bye, Content, Hello, Open
 from peer.daemon.alone import look_while_alone
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
@@ -31,14 +31,15 @@ from peer.daemon.links import Links
 from peer.daemon.membership import Membership
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
+from peer.daemon.peer_spaces import PeerSpaces
 from peer.daemon.permits import Permits
-from peer.daemon.questions import PATIENCE_S, NoAnswer, Questions, Unreachable, answer, refuse
+from peer.daemon.questions import PATIENCE_S, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
 from peer.daemon.relaying import RELAY, Relaying
 from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
-from peer.daemon.standing import standing_of
+from peer.daemon.standing import lag_of, standing_of
 from peer.daemon.storing import Storing
 from peer.daemon.tracing import traced_here
 from peer.daemon.whereabouts import Whereabouts
@@ -65,7 +66,6 @@ SOURCE: Final = "source"
 """The name of the source's machine, in every network."""
 _BEAT_S: Final = 0.25
 _TRIES: Final = 3
-_LAG_S: Final = 2.0
 _CONNECT_S: Final = 10.0
 _SHUN_S: Final = 2.0
 
@@ -119,6 +119,7 @@ class PeerDaemon:
         self.relaying = Relaying(
             settings.relay, self.host.subscriptions, self._subscribe_relay, self.unsubscribe, self.ask_source
         )
+        self.spaces = PeerSpaces(home, self.site, SOURCE, self.links.send, self.ask_source)
         self._nursery: trio.Nursery | None = None
         self.published = self.http_port = 0
         self.connected = trio.Event()
@@ -156,10 +157,12 @@ class PeerDaemon:
                     )  # fmt: skip
                     nursery.start_soon(self.webhooks.run)
                     nursery.start_soon(self.relaying.run)
+                    nursery.start_soon(self.spaces.run)
                     yield self
                     self._whereabouts.remember()
                     nursery.cancel_scope.cancel()
         finally:
+            self.spaces.close()
             self.store_file.close()
 
     async def leave(self) -> None:
@@ -231,13 +234,7 @@ class PeerDaemon:
 
     async def lag(self) -> int | None:
         """Return how many entries of the log the slowest subscription here is behind; None if nobody can say."""
-        with trio.move_on_after(_LAG_S):
-            try:
-                last = int(await self.questions.ask(SOURCE, "last", None))
-            except NoAnswer:
-                return None
-            return max((last - one.committed for one in self.host.subscriptions.values()), default=0)
-        return None
+        return await lag_of(self.host.subscriptions.values(), self.questions, SOURCE)
 
     def status(self) -> dict[str, Any]:
         """Say how everything stands."""
@@ -256,6 +253,7 @@ class PeerDaemon:
             "refused": dict(self.links.refused),
             "webhooks": self.webhooks.standing(),
             "per_second": self.rates.per_second(trio.current_time()),
+            "spaces": self.spaces.standing(),
             "subscriptions": [
                 standing_of(self.host.subscriptions[name], SOURCE) for name in sorted(self.host.subscriptions)
             ],
@@ -273,6 +271,7 @@ class PeerDaemon:
         if member.site == SOURCE and self._nursery is not None:
             self._nursery.start_soon(self._greet)
         self._whereabouts.reached(member.site)
+        self.spaces.up(member.site)
         self.host.site_up(member.site, trio.current_time())
 
     def lost(self, site: str) -> None:
@@ -281,6 +280,7 @@ class PeerDaemon:
             self.connected = trio.Event()
         self._whereabouts.lost(site)
         self.questions.lost(site)
+        self.spaces.lost(site)
         self.host.site_lost(site, trio.current_time())
 
     def heard(self, member: Member, frames: Sequence[Frame]) -> None:
@@ -294,6 +294,8 @@ class PeerDaemon:
                     self._asked(member, frame)
                 case Answer():
                     self.questions.answered(member.site, frame)
+                case Content():
+                    self.spaces.heard(member, frame)
                 case Alive():
                     if frame.revocation > self.links.revocations.number and self._nursery is not None:
                         self._nursery.start_soon(self.membership.learn)
@@ -322,6 +324,8 @@ class PeerDaemon:
                 return traced_here(self.store_file, self.host.subscriptions.get(name), name, body["document"])
             case "withdrawn":
                 self.hosted.withdrawn(body["subscription"], body["end"])
+            case "spaces":
+                self.spaces.told(body)
             case "revocations":
                 self.membership.take_list(body)
             case "your_revocations":

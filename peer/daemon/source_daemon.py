@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from overlay.dht import Version as DhtVersion
-from overlay.identity import (
-    Address,
-    Authority,
-    Credential,
-    Role,
-)
-from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
+from overlay.identity import Address, Authority, Credential, Role
+from overlay.wire.frames import Answer, Ask, Cancel, Content, Credit, Open
 from peer.daemon import requests
 from peer.daemon.absences import Absences
 from peer.daemon.catalog import Catalog
@@ -40,18 +35,12 @@ from peer.daemon.planner_desk import PlannerDesk
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.source_backup import About, secrets_of, write_backup
-from peer.daemon.source_state import (
-    SourceSettings,
-    known_revocations,
-)
+from peer.daemon.source_spaces import SourceSpaces
+from peer.daemon.source_state import SourceSettings, known_revocations
 from peer.daemon.tracing import Tracing
 from peer.hosting.source_views import SourceViews
 from peer.storage.errors import StorageError
-from peer.storage.log_values import (
-    Appended,
-    NewDocument,
-    Refused,
-)
+from peer.storage.log_values import Appended, NewDocument, Refused
 from peer.storage.log_values import Configuration as Kept
 from peer.storage.source_log import SourceLog
 from peer.warm import warm_source
@@ -108,6 +97,7 @@ class SourceDaemon:
         self._lull = Lull()
         self._parsed: dict[int, Document] = {}
         """Documents that wait for the disk, by their entries: read once, to be accepted and to be matched."""
+        self.spaces = SourceSpaces(home, self.site, self.links.send, self.tell)
         self._nursery: trio.Nursery | None = None
         self.published = self.published_bytes = self.http_port = 0
         self.directory: Directory | None = None
@@ -151,9 +141,11 @@ class SourceDaemon:
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
                     nursery.start_soon(self.absences.watch)
+                    await nursery.start(self.spaces.run)
                     yield self
                     nursery.cancel_scope.cancel()
         finally:
+            self.spaces.close()
             self.log.close()
 
     async def leave(self) -> None:
@@ -233,6 +225,7 @@ class SourceDaemon:
 
     def up(self, member: Member) -> None:
         """A machine is connected; it greets first."""
+        self.spaces.up(member.site)
 
     def lost(self, site: str) -> None:
         """A machine is gone."""
@@ -247,6 +240,8 @@ class SourceDaemon:
                     self.views.handle(member.site, frame)
                 case Answer():
                     self.questions.answered(member.site, frame)
+                case Content():
+                    self.spaces.heard(member, frame)
                 case Ask() if self._nursery is not None:
                     self._nursery.start_soon(self._asked, member, frame)
 
@@ -295,7 +290,7 @@ class SourceDaemon:
             case "unsubscribe":
                 return await self.catalog.unsubscribe(member.site, requests.read(body, requests.Of).subscription)
             case _:
-                raise NoAnswer(f"nobody here knows about {what[:50]}")
+                return await self.spaces.answer(member, what, body)
 
     def _let_go(self, member: Member) -> dict[str, Any]:
         told = self.members.let_go(member.site)

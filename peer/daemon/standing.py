@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from peer.daemon.questions import NoAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from peer.daemon.questions import Questions
     from peer.hosting.hosted import Hosted
+
+_LAG_S: Final = 2.0
 
 
 def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:
@@ -24,3 +33,14 @@ def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:
         "failovers": hosted.feeding.failovers,
         "circles": hosted.feeding.circles,
     }
+
+
+async def lag_of(subscriptions: Iterable[Hosted], questions: Questions, source: str) -> int | None:
+    """Return how many entries of the log the slowest of some subscriptions is behind; None if nobody can say."""
+    with trio.move_on_after(_LAG_S):
+        try:
+            last = int(await questions.ask(source, "last", None))
+        except NoAnswer:
+            return None
+        return max((last - one.committed for one in subscriptions), default=0)
+    return None

@@ -17,7 +17,7 @@ def told(capsys, *words):
     return capsys.readouterr().out
 
 
-def test_filters_get_the_messages_that_satisfy_them(tmp_path, capsys):
+def test_filters_get_the_messages_that_satisfy_them_over_feeds_and_in_a_space(tmp_path, capsys):
     rng = random.Random(3)
     with running(tmp_path) as network:
         network.start_source()
@@ -51,6 +51,37 @@ def test_filters_get_the_messages_that_satisfy_them(tmp_path, capsys):
                 assert row["message.cont"].startswith("<message ")
                 for c in filtered.conditions:
                     assert row[f"@{c.attribute}.val"] == messages[number][c.attribute]
+        use_a_space(network, capsys)
+
+
+def use_a_space(network, capsys):
+    """Declare a space, subscribe in it, publish, and read what has come."""
+    source, paris = ["--home", str(network.home(SOURCE))], ["--home", str(network.home("paris"))]
+    create = ["space", "create", "market", "price:number:0:100", "topic:hashed", *source]
+    assert told(capsys, *create).strip() == "market"
+    assert "before" in told(capsys, *create)
+    assert main(["space", "create", "market", "price:number:0:99", *source]) == 2
+    assert "another space" in capsys.readouterr().err
+    asked = ["subscribe", "--space", "market", "--filter", "price < 50 or topic = 'sport'", *paris]
+    name = told(capsys, *asked).strip()
+    assert main(["subscribe", "--space", "nowhere", "--filter", "price < 50", *paris]) == 2
+    assert "no space nowhere" in capsys.readouterr().err
+    numbers = [
+        json.loads(told(capsys, "publish", "--space", "market", "--attributes", *pairs, "--json", *source))[
+            "number"
+        ]
+        for pairs in (["price=10"], ["price=90"], ["price=90", "topic=sport", "photo=x"])
+    ]
+
+    def messages():
+        return [json.loads(line) for line in told(capsys, "messages", name, *paris).splitlines()]
+
+    until(lambda: messages()[-1]["complete"] >= numbers[-1])
+    found = {one["message"]: one["attributes"] for one in messages()[:-1]}
+    assert found == {numbers[0]: {"price": "10"}, numbers[2]: {"price": "90", "topic": "sport", "photo": "x"}}
+    (listed,) = map(json.loads, told(capsys, "space", "list", "--json", *source).splitlines())
+    assert (listed["subscriptions"], listed["zones"], listed["complete"]) == (1, {"paris": 1}, numbers[-1])
+    assert main(["unsubscribe", name, *paris]) == 0
 
 
 def test_what_is_no_filter_or_message_is_refused(tmp_path, capsys):
@@ -62,6 +93,11 @@ def test_what_is_no_filter_or_message_is_refused(tmp_path, capsys):
         (["subscribe", "--filter", "a = "], "--filter: column 5"),
         (["subscribe", "--filter", "a < 1 and a > 2"], "no value of a"),
         (["subscribe", "--filter", "a prefix 'x'"], "has no pattern"),
+        (["subscribe", "--space", "s", "--filter", "a < "], "--filter: column 5"),
+        (["subscribe", "--space", "s", "--filter", "a < 1", "--whole"], "with --filter alone"),
+        (["space", "create", "s", "price:number"], "expected price:number:LOW:HIGH"),
+        (["space", "create", "s", "price:number:0:x"], "bounds are numbers"),
+        (["messages", "c-1", "--since", "-1"], "0 or more"),
         (["publish", "--attributes", "a"], "expected NAME=VALUE"),
         (["publish", "--attributes", "a=1", "a=2"], "twice"),
         (["publish", "--attributes", "1a=1"], "no attribute name"),

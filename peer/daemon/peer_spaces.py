@@ -1,0 +1,223 @@
+"""The spaces in which a subscriber's machine takes part: its nodes on the links, and its messages on disk.
+
+The source says which spaces there are. In each of them the machine has a ``ContentNode``; what it is given as a
+subscriber is written before it is acknowledged, each message once per subscription. Frames for a machine that is
+not connected wait, up to a limit, until it has been dialled; what is lost the protocol asks for again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import trio
+
+from overlay.content import frames
+from overlay.content.errors import MalformedContent
+from overlay.content.node import ContentNode
+from overlay.content.quick import QuickMatching
+from overlay.payloads.desk import Desk
+from overlay.wire.frames import Content
+from peer.daemon.questions import NoAnswer
+from peer.daemon.source_spaces import decode_space
+from peer.daemon.written_first import WrittenFirst
+from peer.storage.space_store import SpaceStore, SpaceSubscription
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
+
+    from overlay.identity import Member
+    from overlay.wire.frames import Frame
+
+_LOG: Final = logging.getLogger("distributary.spaces")
+_TICK_S: Final = 0.25
+_LEARN_S: Final = 5.0
+_MOST_WAITING: Final = 1000
+_PAGE: Final = 1000
+_TRIM_S: Final = 60.0
+MOST_MESSAGES: Final = 100_000
+"""So many messages of a subscription are kept, the newest ones."""
+REPOSITORY_BYTES: Final = 16 << 20
+"""How much of others' payloads a machine keeps for a space; less fetches more often."""
+
+
+class _Write(NamedTuple):
+    """A message for a subscription, or up to where a space is complete; or a subscription to be trimmed."""
+
+    message: tuple[str, int, bytes] | None = None
+    complete: tuple[str, int, int] | None = None
+    trim: str | None = None
+
+
+class PeerSpaces:
+    """All spaces of a machine; ``run`` keeps them going. ``ask_source``: asks the source something."""
+
+    def __init__(
+        self, home: Path, site: str, source: str, send: Callable[[str, Frame], bool],
+        ask_source: Callable[[str, Any], Awaitable[Any]],
+    ) -> None:  # fmt: skip
+        self._site, self._source, self._send, self._ask = site, source, send, ask_source
+        self._store = SpaceStore(home / "spaces.sqlite")
+        self._first = WrittenFirst(self._write)
+        self._incarnation = secrets.randbits(60)
+        self._links: dict[str, int] = {}
+        self._waiting: dict[str, list[Content]] = {}
+        self._complete: dict[str, tuple[int, int]] = {}
+        self.subscriptions = self._store.subscriptions()
+        self._names = set(self.subscriptions)
+        self.nodes: dict[str, ContentNode] = {}
+        self.told(list(self._store.spaces().values()))
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    async def run(self) -> None:
+        """Keep time, and write, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._first.run)
+            nursery.start_soon(self._learn)
+            nursery.start_soon(self._trim)
+            while True:
+                for name, node in list(self.nodes.items()):
+                    self._out(name, node.tick(trio.current_time()))
+                await trio.sleep(_TICK_S)
+
+    async def _learn(self) -> None:
+        """Ask the source which spaces there are, now and then: one may have been made while it was not heard."""
+        while True:
+            try:
+                self.told(await self._ask("spaces", None))
+            except NoAnswer as exc:
+                _LOG.info("spaces not learnt", extra={"reason": str(exc)})
+            await trio.sleep(_LEARN_S)
+
+    async def _trim(self) -> None:
+        """Keep the newest messages of every subscription only."""
+        while True:
+            await trio.sleep(_TRIM_S)
+            for name in list(self.subscriptions):
+                await self._first.written([_Write(trim=name)])
+
+    def told(self, bodies: list[bytes]) -> None:
+        """The source says which spaces there are."""
+        for body in bodies:
+            space = decode_space(body)
+            if space.name not in self.nodes:
+                self._store.put_space(space.name, body)
+                self._complete[space.name] = self._store.complete(space.name)
+                self.nodes[space.name] = ContentNode(
+                    self._site, self._source, space, incarnation=self._incarnation, make_matcher=QuickMatching,
+                    desk=Desk(self._site, self._source, cap_bytes=REPOSITORY_BYTES),
+                )  # fmt: skip
+
+    # What users ask for.
+
+    async def subscribe(self, space: str, wanted: str) -> dict[str, Any]:
+        """Subscribe by a filter in a space."""
+        name = f"c-{secrets.token_hex(8)}"
+        self._names.add(name)  # messages may come before the answer
+        told = await self._ask("space_subscribe", {"space": space, "subscription": name, "filter": wanted})
+        self.subscriptions[name] = one = SpaceSubscription(name, space, wanted, told["start"], None)
+        self._store.put_subscription(one)
+        return {"subscription": name, "start": told["start"]}
+
+    async def unsubscribe(self, name: str) -> dict[str, Any]:
+        """End a subscription in a space."""
+        one = self.subscriptions[name]
+        told: dict[str, Any] = await self._ask("space_unsubscribe", {"space": one.space, "subscription": name})
+        self.subscriptions[name] = one._replace(end=told["end"])
+        self._store.put_subscription(self.subscriptions[name])
+        return told
+
+    async def messages(self, name: str, after: int) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what a subscription has received after a number, in order, and up to where nothing is missing."""
+        one = self.subscriptions.get(name)
+        if one is None:
+            raise NoAnswer(f"there is no subscription {name} in a space here")
+        upto, gap = self._complete.get(one.space, (0, 0))
+        if gap > max(after, one.start):
+            yield {"gap": [max(after, one.start), gap]}
+        while True:
+            page = await trio.to_thread.run_sync(self._store.messages, name, after, upto, _PAGE)
+            for number, attributes in page:
+                yield {"message": number, "attributes": attributes}
+            if len(page) < _PAGE:
+                break
+            after = page[-1][0]
+        yield {"complete": upto}
+
+    # Links.
+
+    def up(self, site: str) -> None:
+        """A machine is connected: a new link, over which no payload has gone yet."""
+        self._links[site] = self._links.get(site, 0) + 1
+        for node in self.nodes.values():
+            if node.desk is not None:
+                node.desk.link(site, self._links[site])
+        for frame in self._waiting.pop(site, []):
+            self._send(site, frame)
+
+    def lost(self, site: str) -> None:
+        """A machine is not there."""
+        self._waiting.pop(site, None)
+
+    def heard(self, member: Member, frame: Content) -> None:
+        """Another machine says something about a space."""
+        try:
+            self._take(member.site, frame.space, frames.decode_untrusted(frame.body))
+        except MalformedContent as exc:
+            _LOG.warning("refused", extra={"site": member.site, "reason": str(exc)})
+
+    def _take(self, sender: str, space: str, frame: frames.Frame) -> None:
+        node = self.nodes.get(space)
+        if node is None:
+            return
+        if isinstance(frame, frames.Deliver):
+            is_late = frame.number <= self._complete[space][0]
+            names = () if is_late else self._names.intersection(frame.subscriptions)
+            body = msgspec.msgpack.encode(frame.attributes)
+            items = [_Write((name, frame.number, body)) for name in sorted(names)]
+            answer = frames.Delivered(frame.number, frame.prefix)
+            self._first.put(items, lambda: self._out(space, [(sender, answer)]))
+            return
+        if isinstance(frame, frames.Seen) and sender == self._source:
+            upto, gap = self._complete[space]
+            if (frame.frontier, frame.gap) > (upto, gap):
+                found = max(upto, frame.frontier), max(gap, frame.gap)
+                self._first.put([_Write(complete=(space, *found))], lambda: self._complete.update({space: found}))
+        self._out(space, node.handle(sender, frame, trio.current_time()))
+
+    def _out(self, space: str, sends: list[tuple[str, frames.Frame]]) -> None:
+        for site, frame in sends:
+            if site == self._site:
+                self._take(site, space, frame)
+                continue
+            content = Content(space, frames.encode(frame))
+            if not self._send(site, content):
+                waiting = self._waiting.setdefault(site, [])
+                if len(waiting) < _MOST_WAITING:
+                    waiting.append(content)
+
+    def _write(self, writes: list[_Write]) -> None:
+        messages = [one.message for one in writes if one.message is not None]
+        self._store.receive(messages, [one.complete for one in writes if one.complete is not None])
+        for one in writes:
+            if one.trim is not None:
+                self._store.trim(one.trim, MOST_MESSAGES)
+
+    def standing(self) -> list[dict[str, Any]]:
+        """Say how the subscriptions in spaces stand."""
+        return [
+            {
+                "subscription": name,
+                "space": one.space,
+                "filter": one.filter,
+                "complete": self._complete[one.space][0],
+            }
+            for name, one in sorted(self.subscriptions.items())
+            if one.end is None and one.space in self._complete
+        ]

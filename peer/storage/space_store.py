@@ -1,0 +1,144 @@
+"""What a machine keeps of the content-driven network: at the source its records, at a subscriber its messages.
+
+Both live in a file of their own. Everything of one call is one durable transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from peer.storage.database import Database, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+_SCHEMA: Final = Schema(
+    "a store of spaces", 0x44435350,
+    ((
+        "CREATE TABLE spaces (name TEXT PRIMARY KEY, body BLOB NOT NULL)",
+        "CREATE TABLE records (at INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, body BLOB NOT NULL)",
+        "CREATE TABLE published (space TEXT, publisher TEXT, key TEXT, number INTEGER NOT NULL,"
+        " PRIMARY KEY (space, publisher, key)) WITHOUT ROWID",
+        "CREATE TABLE subscriptions (name TEXT PRIMARY KEY, space TEXT NOT NULL, filter TEXT NOT NULL,"
+        " start INTEGER NOT NULL, end INTEGER)",
+        "CREATE TABLE messages (subscription TEXT, number INTEGER, body BLOB NOT NULL,"
+        " PRIMARY KEY (subscription, number)) WITHOUT ROWID",
+        "CREATE TABLE complete (space TEXT PRIMARY KEY, upto INTEGER NOT NULL, gap INTEGER NOT NULL)",
+    ),),
+)  # fmt: skip
+
+
+class SpaceSubscription(NamedTuple):
+    """A subscription of this machine in a space; it is owed the numbers in (start, end]."""
+
+    name: str
+    space: str
+    filter: str
+    start: int
+    end: int | None
+
+
+class SpaceStore:
+    """The open file; one thread writes at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close it."""
+        self._database.close()
+
+    def spaces(self) -> dict[str, bytes]:
+        """Return the spaces that are known, as they were declared."""
+        with self._database.reading() as reader:
+            return dict(reader.execute("SELECT name, body FROM spaces ORDER BY name"))
+
+    def put_space(self, name: str, body: bytes) -> None:
+        """Keep a space."""
+        with self._database.transaction() as writer:
+            writer.execute("INSERT OR IGNORE INTO spaces VALUES (?, ?)", (name, body))
+
+    # The source's.
+
+    def append(
+        self, records: Iterable[tuple[str, bytes]], published: Iterable[tuple[str, str, str, int]] = ()
+    ) -> None:
+        """Write records of spaces, and under which keys messages were published."""
+        with self._database.transaction() as writer:
+            writer.executemany("INSERT INTO records (space, body) VALUES (?, ?)", records)
+            writer.executemany("INSERT OR IGNORE INTO published VALUES (?, ?, ?, ?)", published)
+
+    def records(self, space: str) -> list[bytes]:
+        """Return the records of a space, in order."""
+        with self._database.reading() as reader:
+            found = reader.execute("SELECT body FROM records WHERE space = ? ORDER BY at", (space,))
+            return [body for (body,) in found]
+
+    def replace(self, space: str, records: Sequence[bytes], oldest_key: int) -> None:
+        """Put a snapshot in place of all records of a space, and forget the keys of older messages."""
+        with self._database.transaction() as writer:
+            writer.execute("DELETE FROM records WHERE space = ?", (space,))
+            writer.executemany("INSERT INTO records (space, body) VALUES (?, ?)", [(space, r) for r in records])
+            writer.execute("DELETE FROM published WHERE space = ? AND number < ?", (space, oldest_key))
+
+    def published(self, space: str, publisher: str, key: str) -> int | None:
+        """Return the number that a message was published under."""
+        with self._database.reading() as reader:
+            found = reader.execute(
+                "SELECT number FROM published WHERE space = ? AND publisher = ? AND key = ?",
+                (space, publisher, key),
+            ).fetchone()
+        return None if found is None else int(found[0])
+
+    # A subscriber's.
+
+    def put_subscription(self, one: SpaceSubscription) -> None:
+        """Keep a subscription of this machine."""
+        with self._database.transaction() as writer:
+            writer.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?)", one)
+
+    def subscriptions(self) -> dict[str, SpaceSubscription]:
+        """Return the subscriptions of this machine."""
+        with self._database.reading() as reader:
+            rows = reader.execute("SELECT name, space, filter, start, end FROM subscriptions ORDER BY name")
+            return {row[0]: SpaceSubscription(*row) for row in rows}
+
+    def receive(
+        self, messages: Iterable[tuple[str, int, bytes]], complete: Iterable[tuple[str, int, int]] = ()
+    ) -> None:
+        """Keep messages, each once per subscription; and up to where spaces are complete."""
+        with self._database.transaction() as writer:
+            writer.executemany("INSERT OR IGNORE INTO messages VALUES (?, ?, ?)", messages)
+            writer.executemany(
+                "INSERT INTO complete VALUES (?, ?, ?) ON CONFLICT (space) DO UPDATE SET"
+                " upto = max(upto, excluded.upto), gap = max(gap, excluded.gap)",
+                complete,
+            )
+
+    def trim(self, subscription: str, most: int) -> None:
+        """Drop the oldest messages of a subscription beyond so many."""
+        with self._database.transaction() as writer:
+            writer.execute(
+                "DELETE FROM messages WHERE subscription = ? AND number <= (SELECT number FROM messages"
+                " WHERE subscription = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+                (subscription, subscription, most),
+            )
+
+    def complete(self, space: str) -> tuple[int, int]:
+        """Return up to where everything of a space is here, and up to where there may be gaps."""
+        with self._database.reading() as reader:
+            found = reader.execute("SELECT upto, gap FROM complete WHERE space = ?", (space,)).fetchone()
+        return (0, 0) if found is None else (int(found[0]), int(found[1]))
+
+    def messages(self, subscription: str, after: int, upto: int, most: int) -> list[tuple[int, dict[str, str]]]:
+        """Return messages of a subscription with numbers in (after, upto], in order, at most so many."""
+        with self._database.reading() as reader:
+            rows = reader.execute(
+                "SELECT number, body FROM messages WHERE subscription = ? AND number > ? AND number <= ?"
+                " ORDER BY number LIMIT ?",
+                (subscription, after, upto, most),
+            ).fetchall()
+        return [(int(number), msgspec.msgpack.decode(body, type=dict[str, str])) for number, body in rows]
