@@ -93,9 +93,11 @@ async def test_a_source_that_starts_again_goes_on_with_its_spaces(tmp_path):
         for peer, name in zip(peers, names, strict=True):
             found = await received(peer, name, max(sent))
             assert found == {n: one for n, one in sent.items() if Filter.parse("price < 50").matches(one)}
-        ended = await peers[0].spaces.unsubscribe(names[0])
-        await publish(network, {"price": "1"}, "late")
-        assert await received(peers[0], names[0], ended["end"]) == await received(peers[1], names[1], max(sent))
+        await peers[0].spaces.unsubscribe(names[0])
+        late = await publish(network, {"price": "1"}, "late")
+        before = await received(peers[0], names[0], late)
+        assert before == found
+        assert await received(peers[1], names[1], late) == found | {late: {"price": "1"}}
         assert network.source.spaces.listed()[0]["subscriptions"] == 1
 
 
