@@ -253,7 +253,7 @@ class Run:
         return ""
 
     def _to_daemons(self, event: Event) -> str:
-        hosts = self._hosts_of[event.undoes] if event.undoes is not None else event.what["hosts"]
+        hosts = self._hosts_of.get(event.undoes, []) if event.undoes is not None else event.what["hosts"]
         hosts = [self._largest_feeder() if name == LARGEST else name for name in hosts]
         self._hosts_of[event.number] = hosts
         for name in hosts:
