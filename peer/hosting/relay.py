@@ -60,6 +60,7 @@ class Rematching:
         if pattern.text not in self._keys:
             self._keys[pattern.text] = key = self._matcher.add(pattern)
             self._links[key] = whole_link(pattern)
+            self._made = (-1, {})  # made without it: it would seem to have no results
 
     def keep(self, wanted: set[str]) -> None:
         """Forget all other patterns."""

@@ -55,6 +55,16 @@ def test_patterns_matched_together_give_what_each_gives_alone():
     assert found > 100
 
 
+def test_a_pattern_that_comes_while_a_document_is_matched_misses_nothing_of_it():
+    body = b"<r><a>1</a><b>2</b></r>"
+    first, second = Pattern.parse("//a{val}"), Pattern.parse("//b{val}")
+    together = Rematching()
+    together.want(first)
+    assert together.of(relayed(7, body), first, many=True).data == direct(first, body)
+    together.want(second)
+    assert together.of(relayed(7, body), second, many=True).data == direct(second, body)
+
+
 def test_what_a_relay_lost_or_could_not_read_goes_on_as_it_is():
     lost, wrong = Item(9, Kind.GAP, after=7), Item(5, Kind.ERROR, b"no XML", name="d")
     assert [Rematching().of(one, Pattern.parse("//a"), many=True) for one in (lost, wrong)] == [lost, wrong]
