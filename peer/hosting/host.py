@@ -196,8 +196,9 @@ class Host:
             hosted.feeding.tick(now)
             if self.is_full:
                 self._feed_on(hosted, hosted.frontier)
+            if hosted.feeding.trial is not None or hosted.outlet.is_behind:
+                self._wake(hosted.name)
         self._finish_draining(now)
-        self._wake_all()
         self._run(now)
 
     @property
