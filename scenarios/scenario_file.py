@@ -56,10 +56,12 @@ class LinksPart(_Part, frozen=True):
 
 
 class HostsPart(_Part, frozen=True):
-    """The subscribers' machines, called ``h00``, ``h01`` ...; ``capacity``: how many feeds each bears."""
+    """The subscribers' machines, called ``h00``, ``h01`` ...; ``capacity``: how many feeds each bears. ``relay``:
+    whether they take whole documents, and match them themselves."""
 
     count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
     capacity: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    relay: Annotated[str, msgspec.Meta(pattern="^(auto|never|always)$")] = "auto"
 
 
 class Listed(_Part, frozen=True):

@@ -162,6 +162,8 @@ def summary(found: dict[str, Any]) -> str:
         f"{found['gaps']:,} gaps; {found['failovers']:,} failovers.",
         f"The source fed {found['source_feeds']:,} of {found['subscriptions']:,} subscriptions; {levels}.",
     ]
+    if found["relays"]:
+        lines.append(f"{found['relays']:,} hosts took whole documents, and matched them themselves.")
     if delivery["count"]:
         lines.append(
             f"A document was everywhere after {delivery['avg']:.2f} s ({delivery['min']:.2f} to "

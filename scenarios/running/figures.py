@@ -23,7 +23,7 @@ def figures_of(
     scenario: Scenario, hosts: str, story: Story, verdict: Verdict, truth: Truth, cpu_s: float | None = None
 ) -> dict[str, Any]:
     """Return all that a report shows, as plain values."""
-    levels = {name: one["level"] for name, one in story.standing.items()}
+    levels = {name: one["level"] for name, one in story.standing.items() if name in story.owed}
     due = {one.number: one.due for one in story.documents}
     slowest: dict[int, float] = {}
     for times in verdict.times.values():
@@ -47,6 +47,7 @@ def figures_of(
         "level_curves_s": {str(level): curve(by_level[level]) for level in sorted(by_level)},
         "levels": {str(level): count for level, count in _counted(levels.values())},
         "source_feeds": source["feeds"], "source_share": round(source["feeds"] / max(len(story.owed), 1), 5),
+        "relays": sum(name not in story.owed for name in story.standing),
         "failovers": sum(one["failovers"] for one in story.standing.values()),
         "bytes_sent": {name: one["bytes_sent"] for name, one in sorted(story.hosts.items())},
         "direct_bytes": int(sum(truth.bytes[truth.place(one.pattern)] for one in story.owed.values())),

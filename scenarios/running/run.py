@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _AGAIN_S: Final = 0.1
 _LOOK_S: Final = 0.25
 _END_S: Final = 2.0
+_AT_ONCE: Final = 8
+"""How many subscribe at once: what is asked of the source waits for its disk, mostly."""
 
 
 class RunFailed(Exception):
@@ -115,19 +118,20 @@ class Run:
         feeds = () if part.source.feeds is None else ("--feeds", str(part.source.feeds))
         self._network.start_source(*feeds)
         capacity = () if part.hosts.capacity is None else ("--capacity", str(part.hosts.capacity))
+        options = ("--relay", part.hosts.relay, *capacity)
         for done, name in enumerate(names):
             self._going("joining", done, len(names))
             self._network.join(name)
-            self._network.begin_peer(name, *capacity)
+            self._network.begin_peer(name, *options)
         for done, name in enumerate(names):
             self._going("starting", done, len(names))
             self._network.await_ready(name)
 
     def _subscribe(self) -> None:
         self._told(f"subscribing {len(self._cast.first):,} times")
-        for done, wish in enumerate(self._cast.first):
-            self._going("subscribing", done, len(self._cast.first))
-            self._add(wish)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for done, _ in enumerate(pool.map(self._add, self._cast.first)):
+                self._going("subscribing", done, len(self._cast.first))
 
     def _publish(self) -> None:
         """Publish at the rate while events happen."""
