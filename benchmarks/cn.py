@@ -97,7 +97,7 @@ class Setting:
         return table
 
     def about(self) -> str:
-        counts = [len(entries) for entries in self.catalog.points().values()]
+        counts = [int(count) for count in self.catalog.counts().values()]
         return (
             f"{len(counts):,} zones with {min(counts)} to {max(counts)} subscriptions; "
             f"{self.net.hops[self.net.hops > 0].mean():.1f} links of the Internet between two machines"

@@ -105,9 +105,9 @@ class SpaceCatalog:
         for prefix, axis, value in step.splits:
             self._split(prefix, Split(axis, value))
 
-    def points(self) -> dict[str, list[Point]]:
-        """Return where the subscriptions of every zone lie."""
-        return {zone: [entry.point for entry in entries.values()] for zone, entries in self._zones.items()}
+    def points(self, zone: str) -> list[Point]:
+        """Return where the subscriptions of a zone lie."""
+        return [entry.point for entry in self._zones.get(zone, {}).values()]
 
     def counts(self) -> dict[str, float]:
         """Return how many subscriptions every zone has."""

@@ -145,7 +145,7 @@ class Origin:
         machine.is_node = machine.is_present = True
         machine.heard_at = now
         self.journal.append(Takes(name, True))
-        return self._change(join(self.catalog.history.now, name, self._loads(), self.catalog.points()))
+        return self._change(join(self.catalog.history.now, name, self._loads(), self.catalog.points))
 
     def leave(self, name: str, now: float) -> Sends:
         """Let others take a machine's zones."""
@@ -157,8 +157,7 @@ class Origin:
     def rebalance(self, now: float) -> Sends:
         """Move something from the machine with most to do to the one with least, if that helps."""
         self._now = now
-        known, points = self.catalog.history.now, self.catalog.points()
-        plan = rebalance(known, self._present(), self._loads(), points)
+        plan = rebalance(self.catalog.history.now, self._present(), self._loads(), self.catalog.points)
         self._traffic = {zone: count / 2 for zone, count in self._traffic.items() if count >= 1}  # the past fades
         return self._change(plan)
 

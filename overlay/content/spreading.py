@@ -53,7 +53,8 @@ class Spreading:
     def reached(self, number: int) -> int:
         """Return up to where nothing is under way, if ``number`` was given last."""
         placing = (entry.number for entry, _ in self._placing.values())
-        return min([*self.under_way, *self.queued, *placing], default=number + 1) - 1
+        first = next(iter(self.queued), number + 1)  # they wait in order
+        return min([first, *self.under_way, *placing]) - 1
 
     # Changes.
 
@@ -87,12 +88,15 @@ class Spreading:
         """Let messages go that cover no change which its zone's owner does not have yet."""
         out: Sends = []
         waiting = [entry for entry, _ in self._placing.values()]
-        for number, (message, region) in list(self.queued.items()):
-            if len(self.under_way) >= MOST_UNDER_WAY:
+        room = MOST_UNDER_WAY - len(self.under_way)
+        ready: list[int] = []
+        for number, (_, region) in self.queued.items():
+            if len(ready) >= room:
                 break
-            if any(entry.number < number and region.contains(entry.point) for entry in waiting):
-                continue
-            del self.queued[number]
+            if not any(entry.number < number and region.contains(entry.point) for entry in waiting):
+                ready.append(number)
+        for number in ready:
+            message, region = self.queued.pop(number)
             stamped = msgspec.structs.replace(message, version=self._catalog.version, frontier=frontier)
             one = self.under_way[number] = _UnderWay(stamped, region)
             out += self._begin(one, now)

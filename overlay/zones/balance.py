@@ -9,16 +9,17 @@ any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from overlay.zones.tree import MAX_DEPTH, Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from overlay.zones.zone_map import ZoneMap
     from rewriting.filters.region import Box, Point
 
+PointsOf: TypeAlias = "Callable[[str], Sequence[Point]]"
 FACTOR: Final = 1.5
 """A machine with so many times the mean load gives some away; nearer to 1 moves more often."""
 
@@ -67,8 +68,11 @@ def _cuts(values: Sequence[float]) -> Iterable[float]:
     return (middle,) if larger is None else (middle, larger)
 
 
-def join(known: ZoneMap, name: str, loads: Mapping[str, float], points: Mapping[str, Sequence[Point]]) -> Plan:
-    """Say what a newcomer takes: a first owner everything, then as the module says; it may be nothing."""
+def join(known: ZoneMap, name: str, loads: Mapping[str, float], points: PointsOf) -> Plan:
+    """Say what a newcomer takes: a first owner everything, then as the module says; it may be nothing.
+
+    ``points``: where the subscriptions of a zone lie; it is asked only about a zone that is to be cut.
+    """
     owners = known.owners()
     if not owners:
         return Plan({}, dict.fromkeys(known.tree.leaves(), name))
@@ -81,7 +85,7 @@ def join(known: ZoneMap, name: str, loads: Mapping[str, float], points: Mapping[
         zones = sorted(owners[owner], key=lambda zone: (-loads.get(zone, 0.0), zone))
         if len(zones) > 1:
             return Plan({}, {zones[0]: name})
-        cut = best_split(known.tree.box(zones[0]), points.get(zones[0], ()), len(zones[0]))
+        cut = best_split(known.tree.box(zones[0]), points(zones[0]), len(zones[0]))
         if cut is not None:
             return Plan({zones[0]: cut}, {zones[0] + "1": name})
     return Plan({}, {})
@@ -101,9 +105,7 @@ def leave(known: ZoneMap, name: str, stay: Iterable[str], loads: Mapping[str, fl
     return Plan({}, grants)
 
 
-def rebalance(
-    known: ZoneMap, present: Iterable[str], loads: Mapping[str, float], points: Mapping[str, Sequence[Point]]
-) -> Plan:
+def rebalance(known: ZoneMap, present: Iterable[str], loads: Mapping[str, float], points: PointsOf) -> Plan:
     """Say what moves from the most loaded machine to the least loaded one; an empty plan if it would not help."""
     owners = known.owners()
     load = {one: _load(owners.get(one, ()), loads) for one in present}
@@ -116,7 +118,7 @@ def rebalance(
     for zone in zones:
         if load[least] + loads.get(zone, 0.0) < load[most] and len(zones) > 1:
             return Plan({}, {zone: least})
-    cut = best_split(known.tree.box(zones[0]), points.get(zones[0], ()), len(zones[0]))
+    cut = best_split(known.tree.box(zones[0]), points(zones[0]), len(zones[0]))
     return Plan({}, {}) if cut is None else Plan({zones[0]: cut}, {zones[0] + "1": least})
 
 

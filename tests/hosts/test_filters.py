@@ -66,12 +66,13 @@ def use_a_space(network, capsys):
     name = told(capsys, *asked).strip()
     assert main(["subscribe", "--space", "nowhere", "--filter", "price < 50", *paris]) == 2
     assert "no space nowhere" in capsys.readouterr().err
-    numbers = [
-        json.loads(told(capsys, "publish", "--space", "market", "--attributes", *pairs, "--json", *source))[
-            "number"
-        ]
-        for pairs in (["price=10"], ["price=90"], ["price=90", "topic=sport", "photo=x"])
-    ]
+    numbers = []
+    for pairs in (["price=10"], ["price=90"], ["price=90", "topic=sport", "photo=x"]):
+        out = told(capsys, "publish", "--space", "market", "--attributes", *pairs, "--json", *source)
+        numbers.append(json.loads(out)["number"])
+        if len(numbers) == 1:
+            network.kill("paris")  # the owner of all zones, at any moment
+    network.start_peer("paris")
 
     def messages():
         return [json.loads(line) for line in told(capsys, "messages", name, *paris).splitlines()]
