@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-cn soak kills clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-cn bench-filters soak kills clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets

@@ -35,7 +35,7 @@ _CHANGED: Final = 16
 _GROWN: Final = 1.2
 """It looks for new tables again when so much more is above the margin than when it last found none."""
 _PORTION: Final = 4_096
-_PER_EVENT: Final = 32
+_PER_EVENT: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Thresholds:
 
     margin: float = 0.5
     """Checks per event on one access predicate that are too many."""
-    power: float = 64.0
-    """Checks per event that a new table must save: looking into it takes as long as some forty."""
-    benefit: float = 64.0
+    power: float = 256.0
+    """Checks per event that a new table must save: looking into it takes as long as some two hundred."""
+    benefit: float = 256.0
     """Rows that a table must hold."""
 
 
@@ -61,6 +61,7 @@ class Dynamic:
         self._changes = 0
         self._events = 0
         self._hopeless = 0.0
+        self._events_differ = False
         self._moving: NDArray[np.int32] = np.zeros(0, np.int32)
         self._moved = 0
 
@@ -92,7 +93,7 @@ class Dynamic:
             self._move(_PER_EVENT)
         elif self._events >= WINDOW // 2:
             self._events = 0
-            self._hopeless = 0.0  # events may differ now
+            self._hopeless, self._events_differ = 0.0, True
             self.maintain()
         return count
 
@@ -115,7 +116,9 @@ class Dynamic:
         if self._total > self._hopeless * _GROWN:
             self.trace = self._create(rows)
             self._hopeless = 0.0 if self.trace else self._total
-            self._moving, self._moved = rows, 0
+            if self.trace or self._events_differ:
+                self._moving, self._moved = rows, 0
+                self._events_differ = False
 
     def _measure(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         c = self.clusters
@@ -140,7 +143,7 @@ class Dynamic:
     def _note(self, changes: int) -> None:
         self._changes += changes
         if self._moved < len(self._moving):
-            self._move(max(_PORTION, 4 * changes) if changes > 1 else 2 * _PER_EVENT)
+            self._move(max(_PORTION, 4 * changes) if changes > 1 else 4 * _PER_EVENT)
         elif self._changes > max(_LEAST_CHANGES, self.clusters.rows // _CHANGED):
             self.maintain()
 

@@ -18,7 +18,7 @@ forget_stale(Path(__file__).parent)
 @kernel
 def hashed(first: int, second: int) -> int:
     """Mix two integers into one whose low bits can choose a bucket; products wrap around."""
-    mixed = (first * 0x9E3779B97F4A7C1 + second) * 0x2545F4914F6CDD1D
+    mixed = (int(first) * 0x9E3779B97F4A7C1 + int(second)) * 0x2545F4914F6CDD1D
     return mixed ^ (mixed >> 29)
 
 

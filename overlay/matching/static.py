@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from overlay.matching.predicate_index import PredicateIndex
     from overlay.matching.vocabulary import Event
 
-LOOKUP: Final = 40.0
+LOOKUP: Final = 200.0
 """Checks of a row that take as long as looking into a table."""
 TABLE_BYTES: Final = 64
 ENTRY_BYTES: Final = 80

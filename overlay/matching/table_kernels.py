@@ -134,7 +134,7 @@ def pack(p: Predicates, predicates: Any, chances: Any, picked: Any, count: int, 
     key, shift, chance = 0, 0, 1.0
     for i in range(count):
         if subset >> i & 1:
-            key |= (slot_of(p, predicates[picked[i]]) + 1) << shift
+            key |= int(slot_of(p, predicates[picked[i]]) + 1) << shift
             shift += SLOT_BITS
             chance *= chances[picked[i]]
     return key, chance

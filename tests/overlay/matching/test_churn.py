@@ -74,7 +74,7 @@ def test_what_matches_is_right_while_subscriptions_and_their_attributes_change(e
 
 def test_static_makes_tables_where_they_save_checks_and_within_its_bound():
     rng = random.Random(2)
-    rows = conjunctions(rng, 6000, ["a", "b", "c", "d"])
+    rows = conjunctions(rng, 9000, ["a", "b", "c", "d"])
     trace = {}
     for space in (10**6, 0):
         matcher, model = Matcher(partial(Static, space_bytes=space)), {}
@@ -83,7 +83,7 @@ def test_static_makes_tables_where_they_save_checks_and_within_its_bound():
         trace[space] = matcher.engine.trace
         assert set(matcher.engine.clusters.schemas) == {choice.schema for choice in trace[space]}
     assert trace[0] == []
-    assert all(choice.power > 40 for choice in trace[10**6])
+    assert all(choice.power > 200 for choice in trace[10**6])
     assert {len(unpack(choice.schema)) for choice in trace[10**6]} >= {2}
 
 
@@ -109,7 +109,7 @@ def test_dynamic_makes_tables_for_what_comes_and_drops_those_of_what_is_gone():
 
 
 def test_dynamic_follows_events_that_favour_some_values():
-    rng, matcher, model = random.Random(4), Matcher(Dynamic), {}
+    rng, matcher, model = random.Random(4), Matcher(partial(Dynamic, thresholds=Thresholds(power=64))), {}
     insert_all(matcher, model, conjunctions(rng, 3000, ["a", "b", "c"], values=40))
     insert_all(matcher, model, [(("a", "=", 1 + i % 2), ("b", "=", 1 + i // 2 % 2)) for i in range(800)])
     matcher.engine.settle()
