@@ -20,8 +20,8 @@ from overlay.content.node import ContentNode
 from overlay.content.quick import QuickMatching
 from overlay.payloads.desk import Desk
 from overlay.wire.frames import Content
+from peer.daemon.declared import decode_declared
 from peer.daemon.questions import NoAnswer
-from peer.daemon.source_spaces import decode_space
 from peer.daemon.written_first import WrittenFirst
 from peer.storage.space_store import SpaceStore, SpaceSubscription
 
@@ -105,13 +105,17 @@ class PeerSpaces:
     def told(self, bodies: list[bytes]) -> None:
         """The source says which spaces there are."""
         for body in bodies:
-            space = decode_space(body)
-            if space.name not in self.nodes:
-                self._store.put_space(space.name, body)
-                self._complete[space.name] = self._store.complete(space.name)
-                self.nodes[space.name] = ContentNode(
-                    self._site, self._source, space, incarnation=self._incarnation, make_matcher=QuickMatching,
-                    desk=Desk(self._site, self._source, cap_bytes=REPOSITORY_BYTES),
+            declared = decode_declared(body)
+            name, key = declared.space.name, declared.key
+            others = [known for known in self.nodes if known.partition("@")[0] == name]
+            if all(int(known.partition("@")[2]) < declared.generation for known in others):
+                for known in others:  # the source has lost it, and made another one
+                    del self.nodes[known]
+                self._store.put_space(name, body)
+                self._complete[key] = self._store.complete(key)
+                self.nodes[key] = ContentNode(
+                    self._site, self._source, declared.space, incarnation=self._incarnation,
+                    make_matcher=QuickMatching, desk=Desk(self._site, self._source, cap_bytes=REPOSITORY_BYTES),
                 )  # fmt: skip
 
     # What users ask for.
@@ -121,13 +125,15 @@ class PeerSpaces:
         name = f"c-{secrets.token_hex(8)}"
         self._names.add(name)  # messages may come before the answer
         told = await self._ask("space_subscribe", {"space": space, "subscription": name, "filter": wanted})
-        self.subscriptions[name] = one = SpaceSubscription(name, space, wanted, told["start"], None)
+        self.subscriptions[name] = one = SpaceSubscription(name, told["space"], wanted, told["start"], None)
         self._store.put_subscription(one)
-        return {"subscription": name, "start": told["start"]}
+        return {"subscription": name, "start": told["start"], "space": told["space"]}
 
     async def unsubscribe(self, name: str) -> dict[str, Any]:
         """End a subscription in a space."""
         one = self.subscriptions[name]
+        if one.space not in self.nodes:
+            raise NoAnswer(f"the space of {name} is gone, and {name} with it")
         told: dict[str, Any] = await self._ask("space_unsubscribe", {"space": one.space, "subscription": name})
         self.subscriptions[name] = one._replace(end=told["end"])
         self._store.put_subscription(self.subscriptions[name])
@@ -138,7 +144,7 @@ class PeerSpaces:
         one = self.subscriptions.get(name)
         if one is None:
             raise NoAnswer(f"there is no subscription {name} in a space here")
-        upto, gap = self._complete.get(one.space, (0, 0))
+        upto, gap = self._complete.get(one.space) or self._store.complete(one.space)
         if gap > max(after, one.start):
             yield {"gap": [max(after, one.start), gap]}
         while True:
@@ -214,10 +220,11 @@ class PeerSpaces:
         return [
             {
                 "subscription": name,
-                "space": one.space,
+                "space": one.space.partition("@")[0],
                 "filter": one.filter,
-                "complete": self._complete[one.space][0],
+                "complete": self._complete.get(one.space, (0, 0))[0],
+                "is_lost": one.space not in self.nodes,
             }
             for name, one in sorted(self.subscriptions.items())
-            if one.end is None and one.space in self._complete
+            if one.end is None
         ]

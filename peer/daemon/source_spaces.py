@@ -7,6 +7,7 @@ before users are told (``WrittenFirst``). Machines take part when they are first
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
@@ -19,11 +20,11 @@ from overlay.content.origin import Origin
 from overlay.identity import Role
 from overlay.wire.frames import Content
 from peer.daemon import requests
+from peer.daemon.declared import Declared, decode_declared, encode_declared
 from peer.daemon.questions import NoAnswer
 from peer.daemon.written_first import WrittenFirst
 from peer.storage.space_store import SpaceStore
 from rewriting.errors import RewritingError
-from rewriting.filters import Space
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from overlay.identity import Member
     from overlay.wire.frames import Frame
+    from rewriting.filters import Space
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
@@ -83,13 +85,15 @@ class SourceSpaces:
         self._first = WrittenFirst(self._write)
         self._connected: dict[str, int] = {}
         self.origins: dict[str, Origin] = {}
+        self._declared: dict[str, Declared] = {}
 
     def _restore(self) -> None:
         for name, body in self._store.spaces().items():
-            origin = self.origins[name] = Origin(self._site, decode_space(body))
-            origin.restore(map(decode_record, self._store.records(name)), trio.current_time())
+            declared = self._declared[name] = decode_declared(body)
+            origin = self.origins[name] = Origin(self._site, declared.space)
+            origin.restore(map(decode_record, self._store.records(declared.key)), trio.current_time())
             records = [encode_record(record) for record in origin.snapshot()]
-            self._store.replace(name, records, origin.number - _KEYS)
+            self._store.replace(declared.key, records, origin.number - _KEYS)
 
     def close(self) -> None:
         """Close the store."""
@@ -119,11 +123,12 @@ class SourceSpaces:
 
     def create(self, space: Space) -> dict[str, Any]:
         """Declare a space; the same again changes nothing."""
-        body = encode_space(space)
-        known = self._store.spaces().get(space.name)
-        if known is not None and known != body:
+        known = self._declared.get(space.name)
+        if known is not None and known.space != space:
             raise NoAnswer(f"there is another space {space.name}; choose another name")
         if known is None:
+            declared = self._declared[space.name] = Declared(space, time.time_ns())
+            body = encode_declared(declared)
             self._store.put_space(space.name, body)
             self.origins[space.name] = Origin(self._site, space)
             for site in self._connected:
@@ -154,7 +159,7 @@ class SourceSpaces:
     async def _answer(self, member: Member, what: str, body: bytes) -> Any:
         match what:
             case "spaces":
-                return [encode_space(origin.space) for origin in self.origins.values()]
+                return [encode_declared(declared) for declared in self._declared.values()]
             case "space_subscribe":
                 member.require(Role.SUBSCRIBER)
                 asked = requests.read(body, SpaceSubscribe)
@@ -164,15 +169,16 @@ class SourceSpaces:
                     raise NoAnswer(f"{asked.subscription} is a subscription of another machine")
                 start, sends = origin.subscribe(asked.subscription, member.site, asked.filter, trio.current_time())
                 await self._done(asked.space, sends)
-                return {"start": start}
+                return {"start": start, "space": self._declared[asked.space].key}
             case "space_unsubscribe":
                 about = requests.read(body, SpaceOf)
-                origin = self._origin(about.space)
+                space = about.space.partition("@")[0]
+                origin = self._origin(space)
                 entry = origin.catalog.live.get(about.subscription)
                 if entry is None or entry.site != member.site:
                     raise NoAnswer(f"{about.subscription} is not a subscription of {member.site}")
                 end, sends = origin.unsubscribe(about.subscription, trio.current_time())
-                await self._done(about.space, sends)
+                await self._done(space, sends)
                 return {"subscription": about.subscription, "end": end}
             case "space_publish":
                 member.require(Role.PUBLISHER)
@@ -183,11 +189,12 @@ class SourceSpaces:
     async def publish(self, publisher: str, asked: SpacePublish) -> dict[str, Any]:
         """Publish a message; return its number once it is durable."""
         origin = self._origin(asked.space)
-        before = self._store.published(asked.space, publisher, asked.key)
+        space = self._declared[asked.space].key
+        before = self._store.published(space, publisher, asked.key)
         if before is not None:
             return {"number": before, "is_new": False}
         number, sends = origin.publish(asked.attributes, trio.current_time(), payload=asked.payload)
-        key = asked.space, publisher, asked.key, number
+        key = space, publisher, asked.key, number
         await self._done(asked.space, sends, _Write(key=key))
         return {"number": number, "is_new": True}
 
@@ -209,8 +216,9 @@ class SourceSpaces:
 
     def heard(self, member: Member, frame: Content) -> None:
         """A machine says something about a space."""
-        origin = self.origins.get(frame.space)
-        if origin is None:
+        space = frame.space.partition("@")[0]
+        origin = self.origins.get(space)
+        if origin is None or self._declared[space].key != frame.space:
             return
         try:
             said, now = frames.decode_untrusted(frame.body), trio.current_time()
@@ -220,36 +228,24 @@ class SourceSpaces:
         if isinstance(said, frames.Alive) and Role.SUBSCRIBER in member.roles:
             machine = origin.machines.get(member.site)
             if machine is None or not machine.is_node:
-                self._out(frame.space, origin.join(member.site, now))
-        self._out(frame.space, origin.handle(member.site, said, now))
+                self._out(space, origin.join(member.site, now))
+        self._out(space, origin.handle(member.site, said, now))
 
     def _out(self, space: str, sends: list[tuple[str, frames.Frame]], *more: _Write) -> None:
         """Send, once everything that it follows from is written."""
-        records = [_Write((space, encode_record(record))) for record in self.origins[space].take_journal()]
+        key = self._declared[space].key
+        records = [_Write((key, encode_record(record))) for record in self.origins[space].take_journal()]
         if sends or records or more:
-            self._first.put([*records, *more], lambda: self._put_out(space, sends))
+            self._first.put([*records, *more], lambda: self._put_out(key, sends))
 
     async def _done(self, space: str, sends: list[tuple[str, frames.Frame]], *more: _Write) -> None:
         self._out(space, sends, *more)
         await self._first.written([])
 
-    def _put_out(self, space: str, sends: list[tuple[str, frames.Frame]]) -> None:
+    def _put_out(self, key: str, sends: list[tuple[str, frames.Frame]]) -> None:
         for site, frame in sends:
-            self._send(site, Content(space, frames.encode(frame)))  # if it is not there, it is asked again later
+            self._send(site, Content(key, frames.encode(frame)))  # if it is not there, it is asked again later
 
     def _write(self, writes: list[_Write]) -> None:
         records = [one.record for one in writes if one.record is not None]
         self._store.append(records, [one.key for one in writes if one.key is not None])
-
-
-def encode_space(space: Space) -> bytes:
-    """Write a space as it was declared."""
-    return msgspec.json.encode(space)
-
-
-def decode_space(body: bytes) -> Space:
-    """Read a declared space; ``NoAnswer`` if it is none."""
-    try:
-        return msgspec.json.decode(body, type=Space)
-    except (msgspec.MsgspecError, RewritingError) as exc:
-        raise NoAnswer(f"this is no space: {exc}") from exc

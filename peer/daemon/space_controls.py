@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from peer.daemon.source_spaces import SpacePublish, decode_space
+from peer.daemon.declared import decode_space
+from peer.daemon.source_spaces import SpacePublish
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -57,9 +57,9 @@ class SpaceStore:
             return dict(reader.execute("SELECT name, body FROM spaces ORDER BY name"))
 
     def put_space(self, name: str, body: bytes) -> None:
-        """Keep a space."""
+        """Keep a space, in place of an earlier one of that name."""
         with self._database.transaction() as writer:
-            writer.execute("INSERT OR IGNORE INTO spaces VALUES (?, ?)", (name, body))
+            writer.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (name, body))
 
     # The source's.
 

@@ -46,7 +46,7 @@ async def started(network, count):
     peers = [await network.start_peer(f"p{i}") for i in range(count)]
     for peer in peers:
         await peer.connected.wait()
-    await until(lambda: all("market" in peer.spaces.nodes for peer in peers))
+    await until(lambda: all(len(peer.spaces.nodes) == 1 for peer in peers))
     origin = network.source.spaces.origins["market"]
     await until(lambda: len(origin.machines) == count)
     return peers
@@ -99,6 +99,32 @@ async def test_a_source_that_starts_again_goes_on_with_its_spaces(tmp_path):
         assert before == found
         assert await received(peers[1], names[1], late) == found | {late: {"price": "1"}}
         assert network.source.spaces.listed()[0]["subscriptions"] == 1
+
+
+async def test_a_space_that_the_source_has_lost_and_makes_again_is_another_one(tmp_path):
+    async with live_network(tmp_path) as network:
+        (peer,) = await started(network, 1)
+        old = (await peer.spaces.subscribe("market", "price < 50"))["subscription"]
+        for n in range(4):
+            last = await publish(network, {"price": str(n)}, f"k{n}")
+        assert len(await received(peer, old, last)) == 4
+        await network.stop("source")
+        for path in (tmp_path / "source").glob("spaces.sqlite*"):
+            path.unlink()
+        await network.start_source()
+        network.source.spaces.create(MARKET)
+        new = None
+        with trio.fail_after(60):
+            while new is None:  # until it has heard of the new one
+                await peer.connected.wait()
+                told = await peer.spaces.subscribe("market", "price < 50")
+                if all(told["space"] == key for key in peer.spaces.nodes):
+                    new = told["subscription"]
+                await trio.sleep(0.1)
+        last = await publish(network, {"price": "7"}, "again")
+        assert await received(peer, new, last) == {last: {"price": "7"}}
+        assert {one["is_lost"] for one in peer.spaces.standing() if one["subscription"] == old} == {True}
+        assert len([one async for one in peer.spaces.messages(old, 0)]) == 5, "what has come stays"
 
 
 async def test_planned_feeds_and_the_space_deliver_the_same(tmp_path):
