@@ -13,7 +13,7 @@ class DhtSettings:
     """How a node of the DHT behaves. All nodes of a network should have the same ``k``."""
 
     # Nodes per record and per bucket. Higher: records survive more deaths; lower: puts cost fewer datagrams.
-    k: int = 20
+    k: int = 8
     # Questions of one lookup under way. Higher: faster past dead nodes; lower: fewer wasted questions.
     alpha: int = 3
     # Wait for an answer, and how often to ask before a contact is dropped. Higher: patience with slow or lossy

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from overlay.dht import Version as DhtVersion
 from overlay.identity import Address, Authority, Credential, Role
 from overlay.wire.frames import Answer, Ask, Cancel, Content, Credit, Open
 from peer.daemon import requests
@@ -32,6 +31,7 @@ from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
 from peer.daemon.planner_desk import PlannerDesk
+from peer.daemon.pushing import Pushing
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.source_backup import About, secrets_of, write_backup
@@ -94,7 +94,7 @@ class SourceDaemon:
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self.desk = PlannerDesk(self.catalog, self.adopt)
-        self._lull = Lull()
+        self._lull, self._pushing = Lull(), Pushing()
         self._parsed: dict[int, Document] = {}
         """Documents that wait for the disk, by their entries: read once, to be accepted and to be matched."""
         self.spaces = SourceSpaces(home, self.site, self.links.send, self.tell)
@@ -137,6 +137,7 @@ class SourceDaemon:
                     self.catalog.begin()
                     nursery.start_soon(self.directory.announce, self.credential.settings.source)
                     nursery.start_soon(self.identity.keep_renewed, self._renew)
+                    nursery.start_soon(self._pushing.run, self.directory)
                     nursery.start_soon(self._committer.run)
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
@@ -302,13 +303,11 @@ class SourceDaemon:
 
     def push(self, kept: Sequence[Kept]) -> None:
         """Put configurations into the DHT, in the background."""
-        versions = {o.subscription: DhtVersion(*o.version) for o in kept}
-        if versions and self._nursery is not None and self.directory is not None:
-            bodies = {o.subscription: o.body for o in kept}
-            self._nursery.start_soon(self.directory.push, bodies, versions, max(versions.values()))
+        self._pushing.put(kept)
 
     def forget(self, subscription: str) -> None:
         """A subscription has ended: nothing of it stays in the DHT."""
+        self._pushing.forget(subscription)
         if self.directory is not None:
             self.directory.forget(subscription)
 
