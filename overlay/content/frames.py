@@ -56,9 +56,10 @@ class Spread(_Frame, tag=1, frozen=True):
 
 
 class Approach(_Frame, tag=2, frozen=True):
-    """Bring a message to its corner, from neighbour to neighbour; there it begins to spread."""
+    """Bring a message to its corner, from neighbour to neighbour; there it begins to spread. ``hops``: so far."""
 
     message: Message
+    hops: _COUNT = 0
 
 
 class Done(_Frame, tag=3, frozen=True):

@@ -41,7 +41,8 @@ Sends: TypeAlias = "list[tuple[str, frames.Frame]]"
 ALIVE_S: Final = 1.0
 _OF_ORIGIN: Final = (frames.MapSteps, frames.Load, frames.Place, frames.Seen)
 """What the source alone may say."""
-_NOTHING: Final[Sends] = []
+MOST_HOPS: Final = 200
+"""So often a message is passed on to its corner: machines that know different maps may send it round."""
 MOST_APPROACHING: Final = 1000
 MAX_TASKS: Final = 20_000
 """How many messages may be on their way through one machine; then it refuses, and is asked again."""
@@ -183,7 +184,10 @@ class ContentNode:
 
     def _approach(self, sender: str, frame: frames.Approach) -> Sends:
         """Pass a message on towards its corner. What is lost on the way the source asks for again, directly."""
-        message, out = frame.message, _NOTHING
+        message = frame.message
+        out: Sends = []
+        if frame.hops >= MOST_HOPS:
+            return out
         if self.desk is not None:
             message, out = self.desk.take_in(sender, message)
         region = frames.region_of(message, self.space)
@@ -194,11 +198,12 @@ class ContentNode:
         if owner is None:
             return out
         if self.desk is None:
-            return [*out, (owner, frame)]
+            return [*out, (owner, frames.Approach(message, frame.hops + 1))]
         going = self.desk.outgoing(owner, message)
         if going is not None:
-            return [*out, (owner, frames.Approach(going))]
-        self._approaching = [*self._approaching[-MOST_APPROACHING:], (owner, frames.Approach(message))]
+            return [*out, (owner, frames.Approach(going, frame.hops + 1))]
+        waiting = frames.Approach(message, frame.hops + 1)
+        self._approaching = [*self._approaching[-MOST_APPROACHING:], (owner, waiting)]
         return out + self._fetch(message)
 
     def _part(self, task: Task, request: Request) -> Sends:
@@ -332,6 +337,10 @@ class ContentNode:
         for number in [number for number in self._delivered if number <= frontier]:
             del self._delivered[number]
         self.keeper.forget(frontier)
+        self._approaching = [one for one in self._approaching if one[1].message.number > frontier]
+        if self.desk is not None:
+            tasks = [task.message.payload_id for tasks in self.tasks.values() for task in tasks.values()]
+            self.desk.keep_fetching({*tasks, *(one.message.payload_id for _, one in self._approaching)})
 
     # Payloads.
 
@@ -356,7 +365,8 @@ class ContentNode:
         ready = [one for one in self._approaching if one[1].message.payload_id == key]
         self._approaching = [one for one in self._approaching if one[1].message.payload_id != key]
         out: Sends = [
-            (owner, frames.Approach(msgspec.structs.replace(one.message, payload=payload))) for owner, one in ready
+            (owner, frames.Approach(msgspec.structs.replace(one.message, payload=payload), one.hops))
+            for owner, one in ready
         ]
         tasks = [task for tasks in self.tasks.values() for task in tasks.values()]
         for task in [task for task in tasks if task.message.payload_id == key]:

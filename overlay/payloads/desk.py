@@ -109,6 +109,9 @@ class Desk:
                 self.fetched += 1
             self.repository.put(frame.payload_id, frame.payload)
             return frame.payload, []
+        one = self._fetching.get(frame.payload_id)
+        if one is None or one.tries > 1:
+            return None, []  # the origin is asked again when it is time
         return None, self._ask(frame.payload_id, now)
 
     def answer(self, sender: str, key: bytes) -> list[tuple[str, Frame]]:
@@ -120,9 +123,10 @@ class Desk:
         late = [key for key, one in self._fetching.items() if one.deadline <= now]
         return [ask for key in late for ask in self._ask(key, now)]
 
-    def forget(self, key: bytes) -> None:
-        """Nobody waits for a payload any more."""
-        self._fetching.pop(key, None)
+    def keep_fetching(self, wanted: set[bytes]) -> None:
+        """Stop asking for what nobody waits for any more."""
+        for key in self._fetching.keys() - wanted:
+            del self._fetching[key]
 
     def _ask(self, key: bytes, now: float) -> list[tuple[str, Frame]]:
         one = self._fetching.get(key)

@@ -6,7 +6,7 @@ import pytest
 
 from overlay.content import frames
 from overlay.content.errors import MalformedContent, UnknownSubscription
-from overlay.content.node import ContentNode
+from overlay.content.node import MOST_HOPS, ContentNode
 from overlay.content.quick import QuickMatching
 from overlay.content.routing import children, towards_corner
 from rewriting.filters import Dimension, Quadrants, Rectangle, Space, SpaceError
@@ -152,6 +152,14 @@ def test_a_hook_sees_every_message_in_its_zone_and_says_who_gets_it():
     assert wrong
     assert all("lacks" in line and int(line.split()[-1]) % 2 for line in wrong)
     assert len(seen) == len(set(seen)) > 20
+
+
+def test_a_message_that_is_sent_round_does_not_go_on_for_ever():
+    world = a_world(6, PRICES, routing="through one")
+    node = world.machines["m00"].node
+    message = frames.Message(10_000, world.origin.catalog.version, 0, a_message(world.agenda.rng, PRICES))
+    assert node.handle(SOURCE, frames.Approach(message), world.agenda.now)
+    assert node.handle("m01", frames.Approach(message, MOST_HOPS), world.agenda.now) == []
 
 
 def test_frames_read_back_and_nothing_else_does():

@@ -262,8 +262,12 @@ def test_a_node_asks_its_source_and_then_the_origin():
         None,
         [(SOURCE, frames.Fetch(message.payload_id))],
     )
+    assert desk.arrived(frames.Payload(message.payload_id, b"other"), 0.25) == (None, []), "not at once again"
     assert desk.tick(0.3) == []
     assert desk.tick(1.5) == [(SOURCE, frames.Fetch(message.payload_id))]
     assert desk.arrived(frames.Payload(message.payload_id, payload), 1.6) == (payload, [])
     assert desk.tick(9.0) == []
     assert desk.fetched == 1
+    desk.fetch(message, 10.0)
+    desk.keep_fetching(set())
+    assert desk.tick(20.0) == [], "nobody waits for it any more"
