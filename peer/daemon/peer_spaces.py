@@ -180,7 +180,7 @@ class PeerSpaces:
 
     def _take(self, sender: str, space: str, frame: frames.Frame) -> None:
         node = self.nodes.get(space)
-        if node is None:
+        if node is None or self._first.is_full:
             return
         if isinstance(frame, frames.Deliver):
             is_late = frame.number <= self._complete[space][0]

@@ -189,6 +189,8 @@ class SourceSpaces:
     async def publish(self, publisher: str, asked: SpacePublish) -> dict[str, Any]:
         """Publish a message; return its number once it is durable."""
         origin = self._origin(asked.space)
+        if self._first.is_full:
+            raise NoAnswer("the source's disk does not keep up; try again later")
         space = self._declared[asked.space].key
         before = self._store.published(space, publisher, asked.key)
         if before is not None:
@@ -218,7 +220,7 @@ class SourceSpaces:
         """A machine says something about a space."""
         space = frame.space.partition("@")[0]
         origin = self.origins.get(space)
-        if origin is None or self._declared[space].key != frame.space:
+        if origin is None or self._declared[space].key != frame.space or self._first.is_full:
             return
         try:
             said, now = frames.decode_untrusted(frame.body), trio.current_time()

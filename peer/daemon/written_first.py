@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Written = TypeVar("Written")
 _LOG: Final = logging.getLogger("distributary.spaces")
 _AGAIN_S: Final = 1.0
+MOST_WAITING: Final = 10_000
 
 
 class WrittenFirst(Generic[Written]):
@@ -25,6 +26,11 @@ class WrittenFirst(Generic[Written]):
         self._write = write
         self._waiting: list[tuple[list[Written], Callable[[], None]]] = []
         self._stir = trio.Event()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits for the disk that nothing more should be taken in: it will be said again."""
+        return len(self._waiting) >= MOST_WAITING
 
     def put(self, items: list[Written], then: Callable[[], None]) -> None:
         """Let items be written, and then something be done."""
