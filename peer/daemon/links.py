@@ -87,6 +87,7 @@ class Links:
         self._patience = patience or Patience()
         self._incarnation = random.SystemRandom().getrandbits(60)
         self._wires: dict[str, _Wire] = {}
+        self._beating: set[_Wire] = set()
         self._dialling: set[str] = set()
         self._nursery: trio.Nursery | None = None
         self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
@@ -104,6 +105,7 @@ class Links:
         listeners = await trio.open_tcp_listeners(port, host=host)
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
+            nursery.start_soon(self._beat)
             task_status.started(listeners[0].socket.getsockname()[1])
             with self._listening:
                 await trio.serve_listeners(self._accept, listeners, handler_nursery=nursery)
@@ -240,12 +242,15 @@ class Links:
         _LOG.warning("refused", extra={"reason": reason})
 
     async def _converse(self, wire: _Wire) -> None:
-        with wire.scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._write, wire)
-                nursery.start_soon(self._beat, wire)
-                await self._read(wire)
-                nursery.cancel_scope.cancel()
+        self._beating.add(wire)
+        try:
+            with wire.scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._write, wire)
+                    await self._read(wire)
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._beating.discard(wire)
 
     async def _read(self, wire: _Wire) -> None:
         while wire.connection.stage is not Stage.CLOSED:
@@ -286,25 +291,30 @@ class Links:
                 wire.scope.cancel()
                 return
 
-    async def _beat(self, wire: _Wire) -> None:
+    async def _beat(self) -> None:
+        """Look after all connections, until cancelled; one task for all, for waking up costs more than looking."""
         while True:
             begun, pause = trio.current_time(), self._patience.alive_s / 2
             await trio.sleep(pause)
             late = trio.current_time() - begun - pause
-            if late > pause:
-                wire.connection.excuse(late)
-            try:
-                wire.member.check_time(datetime.now(UTC))  # a link lasts no longer than the right to it
-                wire.connection.tick(trio.current_time())
-            except Untrusted as exc:
-                _LOG.warning("ended", extra={"site": wire.member.site, "reason": str(exc)})
-                wire.scope.cancel()
-                return
-            except WireError as exc:
-                _LOG.info("silent", extra={"site": wire.member.site, "reason": str(exc)})
-                wire.scope.cancel()
-                return
-            wire.stir()
+            for wire in list(self._beating):
+                if late > pause:
+                    wire.connection.excuse(late)
+                self._look_after(wire)
+
+    def _look_after(self, wire: _Wire) -> None:
+        try:
+            wire.member.check_time(datetime.now(UTC))  # a link lasts no longer than the right to it
+            wire.connection.tick(trio.current_time())
+        except Untrusted as exc:
+            _LOG.warning("ended", extra={"site": wire.member.site, "reason": str(exc)})
+            wire.scope.cancel()
+        except WireError as exc:
+            _LOG.info("silent", extra={"site": wire.member.site, "reason": str(exc)})
+            wire.scope.cancel()
+        else:
+            if wire.connection.outbox:
+                wire.stir()
 
     def _kept(self, wire: _Wire) -> bool:
         """Say whether a new connection is kept beside or instead of the one there is."""
