@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-cn bench-filters soak kills clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-cn bench-filters soak kills clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -54,6 +54,9 @@ bench-planner: java ## plan 10,000 and 100,000 subscriptions at four limits (MOS
 
 bench-network: java ## time a network of 21 processes on loopback, beside the source alone and NATS
 	@$(PYTHON) -m benchmarks.network
+
+bench-capacity: setup ## find how many subscriptions and documents/s a network of 21 processes carries
+	@$(PYTHON) -m benchmarks.capacity
 
 bench-cn: setup ## count hops and bytes of the content-driven network: 1,000 machines, 100,000 subscriptions
 	@$(PYTHON) -m benchmarks.cn

@@ -148,6 +148,7 @@ class Outlet:
                 continue
             wanted = [item for item in cut if item is not None]
             out += [(feed.site, frame) for frame in serving.serve(wanted, upto)]
+        self._rematching.rest()
         return out
 
     def relayed_at(self, number: int) -> list[tuple[int, Pattern, Serving]]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FEW: Final = 4
 """For fewer feeds than this that are behind, each pattern is matched alone."""
+_MOST_MADE: Final = 64 << 20
+"""How many bytes of results are kept while feeds take turns with the same documents."""
 
 
 def may_be_relayed(pattern: Pattern) -> bool:
@@ -50,7 +52,8 @@ class Rematching:
         self._keys: dict[str, int] = {}
         self._links: dict[int, Link] = {}
         self._document: tuple[int, Document] | None = None
-        self._made: tuple[int, dict[str, Item]] = (-1, {})
+        self._made: dict[int, dict[str, Item]] = {}
+        self._made_bytes = 0
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -60,7 +63,7 @@ class Rematching:
         if pattern.text not in self._keys:
             self._keys[pattern.text] = key = self._matcher.add(pattern)
             self._links[key] = whole_link(pattern)
-            self._made = (-1, {})  # made without it: it would seem to have no results
+            self._forget()  # made without it: it would seem to have no results
 
     def keep(self, wanted: set[str]) -> None:
         """Forget all other patterns."""
@@ -73,11 +76,27 @@ class Rematching:
         """Return what matching a pattern gives on a document, None for nothing. ``many``: others ask as well."""
         if item.kind is not Kind.RESULTS:
             return item
-        if many and self._made[0] != item.number:
-            self._made = item.number, self._matched(item, self._matcher, self._links)
         if many and pattern.text in self._keys:
-            return self._made[1].get(pattern.text)
+            if item.number not in self._made:
+                self._make(item)
+            return self._made[item.number].get(pattern.text)
         return self._matched(item, Matcher([pattern]), {0: whole_link(pattern)}).get(pattern.text)
+
+    def rest(self) -> None:
+        """What was made for several documents at once is not needed any more."""
+        if len(self._made) > 1:
+            self._forget()
+
+    def _make(self, item: Item) -> None:
+        """Match everything on a document, and keep it for whoever asks next: each asks for several documents."""
+        if self._made_bytes > _MOST_MADE:
+            self._forget()
+        self._made[item.number] = made = self._matched(item, self._matcher, self._links)
+        self._made_bytes += sum(len(one.data) for one in made.values())
+
+    def _forget(self) -> None:
+        self._made.clear()
+        self._made_bytes = 0
 
     def _matched(self, item: Item, matcher: Matcher, links: dict[int, Link]) -> dict[str, Item]:
         try:

@@ -155,3 +155,25 @@ def test_a_relay_takes_the_other_subscriptions_over_and_lets_them_go_again():
 def test_runs_with_relays_hold_in_the_simulator():
     outcomes = [simulate(seed) for seed in range(9000, 9004)]
     assert [one.wrong for one in outcomes] == [[]] * 4
+
+
+def test_a_document_is_matched_once_for_all_who_take_several_together(monkeypatch):
+    matched = []
+    original = Rematching._matched
+    monkeypatch.setattr(
+        Rematching,
+        "_matched",
+        lambda self, item, *rest: matched.append(item.number) or original(self, item, *rest),
+    )
+    together, wanted = Rematching(), [Pattern.parse(text) for text in PATTERNS]
+    for pattern in wanted:
+        together.want(pattern)
+    bodies = {number: small_document(random.Random(number)) for number in range(1, 8)}
+    for pattern in wanted:
+        for number, body in bodies.items():
+            got = together.of(relayed(number, body), pattern, many=True)
+            assert (None if got is None else got.data) == direct(pattern, body)
+    assert matched == sorted(bodies)
+    together.rest()
+    together.of(relayed(3, bodies[3]), wanted[0], many=True)
+    assert matched[-1] == 3
