@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
 from overlay.identity.errors import BadName, Untrusted
@@ -38,6 +40,7 @@ MOST_SINCE: Final = 10**15
 
 _UNDERSTOOD: Final = {ExtensionOID.BASIC_CONSTRAINTS, ExtensionOID.KEY_USAGE, ExtensionOID.EXTENDED_KEY_USAGE}
 _FOREIGN: Final = (
+    CryptographyDeprecationWarning,
     ValueError,
     TypeError,
     InvalidSignature,
@@ -134,7 +137,8 @@ def _check_intermediate_time(der: bytes, root: Root, now: datetime) -> None:
 def _read(der: bytes, what: str) -> x509.Certificate:
     if len(der) > LARGEST_CERTIFICATE:
         raise Untrusted(what, f"it has {len(der):,} bytes, and at most {LARGEST_CERTIFICATE:,} are taken")
-    with _untrusted(what):
+    with _untrusted(what), warnings.catch_warnings():
+        warnings.simplefilter("error", CryptographyDeprecationWarning)  # of a serial number that is not positive
         return x509.load_der_x509_certificate(der)
 
 
