@@ -10,17 +10,19 @@ from dataclasses import dataclass
 
 
 class Kind(enum.Enum):
-    """What an item says of its document: here are results; it could not be processed; nobody has it any more."""
+    """What an item says of its document: here are results; it could not be processed; nobody has it any more; the
+    results are what matching it gives, and another subscription of this machine has it."""
 
     RESULTS = "results"
     ERROR = "error"
     GAP = "gap"
+    REFERENCE = "reference"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """``data``: the encoded results, or the reason in UTF-8. A gap covers (``after``, ``number``]. ``name``: the
-    document's."""
+    """``data``: the encoded results, or the reason in UTF-8, or of a reference, which never leaves a machine, the
+    subscription that has the document. A gap covers (``after``, ``number``]. ``name``: the document's."""
 
     number: int
     kind: Kind

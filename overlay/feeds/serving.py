@@ -75,5 +75,7 @@ class Serving:
                 return Failed(self.feed, self.cursor, item.number, item.name, item.data.decode())
             case Kind.GAP:
                 return Gap(self.feed, self.cursor, item.number)
+            case Kind.REFERENCE:
+                raise ValueError(f"document {item.number}: a reference cannot be sent")
             case _:
                 assert_never(item.kind)

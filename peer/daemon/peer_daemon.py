@@ -23,7 +23,6 @@ from overlay.wire.frames import Alive, Answer, Ask, Bye, Content, Hello, Open
 from peer.daemon.alone import look_while_alone
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
-from peer.daemon.entries import item_of
 from peer.daemon.feed_events import FeedEvents
 from peer.daemon.hosted import HostedHere
 from peer.daemon.leaving import take_leave
@@ -43,7 +42,6 @@ from peer.daemon.standing import lag_of, standing_of
 from peer.daemon.storing import Storing
 from peer.daemon.tracing import traced_here
 from peer.daemon.whereabouts import Whereabouts
-from peer.hosting.history import Stretch
 from peer.hosting.host import Host
 from peer.hosting.results import DOCUMENTS
 from peer.hosting.rows import write_columns
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
     from overlay.feeds.items import Item
     from overlay.identity import Member
     from overlay.wire.frames import Frame, FromReceiver, FromSender
+    from peer.hosting.history import Stretch
     from xmlmatch import Pattern
 
 _LOG: Final = logging.getLogger("distributary.peer")
@@ -372,9 +371,7 @@ class PeerDaemon:
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""
-        found = self.store_file.entries(subscription, after, upto, most_bytes)
-        items = [item_of(entry) for entry in found]
-        return Stretch(items, items[-1].number if items else upto)
+        return self.storing.stored(subscription, after, upto, most_bytes)
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed here."""

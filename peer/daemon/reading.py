@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from peer.daemon.entries import told_of
+from peer.daemon.entries import told_of, whole_entry
 from peer.daemon.questions import NoAnswer
 from peer.hosting.rows import read_pattern
+from peer.storage.result_values import Kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -58,6 +59,8 @@ class Reading:
             while after < upto:
                 found = await trio.to_thread.run_sync(self._store.entries, name, after, upto, _STRETCH)
                 for entry in found:
+                    if entry.kind is Kind.REFERENCE:
+                        entry = await trio.to_thread.run_sync(whole_entry, pattern, entry)
                     for told in told_of(pattern, entry):
                         yield told
                 after = found[-1].number if found else upto

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from overlay.feeds.items import Kind
 from peer.daemon.hosted import limit_of
 from peer.daemon.questions import NoAnswer
 from peer.storage.errors import StorageError
@@ -87,8 +88,12 @@ class Relaying:
         """Results of a subscription were stored."""
         hosted = self.subscriptions[subscription]
         if not hosted.is_relay:
-            text = hosted.outlet.pattern.text
-            self._weighing.stored(text, subscription, sum(len(item.data) for item in items))
+            size = sum(self._size(hosted, item) for item in items)
+            self._weighing.stored(hosted.outlet.pattern.text, subscription, size)
+
+    def _size(self, hosted: Hosted, item: Item) -> int:
+        relay = self.subscriptions.get(item.data.decode()) if item.kind is Kind.REFERENCE else None
+        return len(item.data) if relay is None else relay.outlet.size_of(hosted.outlet.pattern)
 
     async def run(self) -> None:
         """Look now and then, until cancelled."""

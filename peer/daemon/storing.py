@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from peer.daemon.committing import Committer
-from peer.daemon.entries import entry_of
+from peer.daemon.entries import entry_of, item_of
 from peer.daemon.questions import NoAnswer
+from peer.hosting.history import Stretch
+from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
 from peer.storage.result_values import Drain, End, Frontier, Results, State
 
@@ -52,6 +54,14 @@ class Storing:
         entries = [entry_of(one) for one in items]
         generation = self._host.subscriptions[subscription].configuration.generation
         self.committer.put(Results(subscription, entries, Frontier(generation, upto)))
+
+    def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
+        """Read results back, what is a reference in full."""
+        hosted = self._host.subscriptions.get(subscription)
+        pattern = DOCUMENTS if hosted is None else hosted.outlet.pattern  # a relay has ended, and is referred to
+        entries = self._store.entries(subscription, after, upto, most_bytes)
+        items = [item_of(pattern, entry) for entry in entries]
+        return Stretch(items, items[-1].number if items else upto)
 
     def check_room(self) -> None:
         """Raise ``NoAnswer`` if nothing new can be taken on."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from peer.daemon.entries import whole_entry
 from peer.daemon.questions import NoAnswer
 from peer.hosting.results import decode_whole
 from peer.narrowing import narrowed
@@ -46,9 +47,10 @@ def traced_here(store: ResultStore, hosted: Hosted | None, name: str, number: in
     found = store.entries(name, number - 1, number, 1)
     if not found:
         return about | {"state": "empty", "rows": 0, "bytes": 0}
-    entry = found[0]
+    pattern = Pattern.parse(known.pattern)
+    entry = whole_entry(pattern, found[0])
     if entry.kind is Kind.BATCH:
-        rows = decode_whole(Pattern.parse(known.pattern), entry.data).count(_MOST_ROWS)
+        rows = decode_whole(pattern, entry.data).count(_MOST_ROWS)
         return about | {"state": "results", "rows": rows, "bytes": len(entry.data)}
     states = {Kind.ERROR: "error", Kind.GAP: "gap", Kind.TRIMMED: "trimmed"}
     return about | {"state": states[entry.kind], "why": entry.data.decode() if entry.kind is Kind.ERROR else ""}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from overlay.feeds.items import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -63,7 +65,9 @@ class History:
         self._forget()
 
     def _forget(self) -> None:
-        while self._size > self._most and len(self._recent) > 1 and self._recent[0].number <= self.safe:
+        while len(self._recent) > 1 and self._recent[0].number <= self.safe:
+            if self._size <= self._most and self._recent[0].kind is not Kind.REFERENCE:
+                return  # references are small and many, and soon read
             gone = self._recent.popleft()
             self._since = gone.number
             self._size -= len(gone.data)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.receiving import WINDOW
@@ -19,7 +20,7 @@ from peer.hosting.feeding import Feeding, FeedingTimes
 from peer.hosting.history import RECENT_BYTES, History
 from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
-from peer.hosting.relay import may_be_relayed
+from peer.hosting.relay import follow, may_be_relayed
 from peer.hosting.results import DOCUMENTS
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from peer.hosting.attempt import Attempt
     from peer.hosting.configuration import Configuration
     from peer.hosting.history import Stretch
+    from peer.hosting.port import Port
 
 
 _DRAINING_S: Final = 60.0
@@ -41,22 +43,6 @@ _MOST_UNSTORED: Final = 16 << 20
 """How much is kept in memory for those who are fed while nothing is stored: once withdrawn, or on a full disk."""
 _MOST_EARLY: Final = 10_000
 """How many feeds of a generation that is not known here yet wait to be opened."""
-
-
-class Port(Protocol):
-    """What a host needs of the machine it runs on."""
-
-    def send(self, site: str, frame: FromReceiver | FromSender) -> bool:
-        """Send to another machine; False if there is no connection, and then make one."""
-
-    def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
-        """Store results and the frontier, together; ``Host.committed`` is called when that is done."""
-
-    def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
-        """Read stored results in order."""
-
-    def forbids(self, site: str, asked: Open) -> str:
-        """Say why a machine may not open a feed; empty if it may."""
 
 
 class Host:
@@ -113,6 +99,7 @@ class Host:
         lowest = configuration.start if lowest is None else lowest
         history = History(start, lowest, stored, recent_bytes=self._recent_bytes)
         outlet = Outlet(pattern, history, configuration.feeds, self.site)
+        outlet.resolve = partial(follow, pattern, self._had)
         feeding = Feeding(pattern, configuration, permit, start, self.source, self, self._rng, self._times)
         self.subscriptions[name] = Hosted(name, configuration, feeding, outlet, start)
         if may_be_relayed(pattern):
@@ -321,8 +308,6 @@ class Host:
             hosted.feeding.poisoned(now)
             return True
         hosted.outlet.history.add(items, ready.upto)
-        if hosted.is_relay and not self.is_full:
-            self._hand_out(hosted, items, before, ready.upto)
         if hosted.feeding.current is not None:
             hosted.unsafe.append((ready.upto, hosted.feeding.current, ready.used))
         if hosted.is_draining and before >= hosted.end:
@@ -331,23 +316,32 @@ class Host:
             self._port.store(hosted.name, items, ready.upto)
             if self.is_full:
                 self._feed_on(hosted, ready.upto)
+            elif hosted.is_relay and not hosted.is_draining:
+                self._hand_out(hosted, items, before, ready.upto)
         return hosted.feeding.trial is not None
 
     def _hand_out(self, relay: Hosted, items: Sequence[Item], after: int, upto: int) -> None:
-        """Give those whom the relay feeds here what it has just got, if they have all before it: as frames would,
-        which take as long as matching does. What waits for the disk is bounded by the relay's window."""
+        """Refer those whom the relay feeds here to what it has just got, if they have all before it: frames with
+        results would take ten times as long. What waits for the disk is bounded by the relay's window."""
+        matched = relay.outlet.references(items, relay.name)
         for feed, pattern, serving in relay.outlet.relayed_at(after):
             owner, attempt, _ = self._feeds.get(feed, (None, None, 0))
             hosted = None if owner is None else self.subscriptions.get(owner.configuration.subscription)
             if owner is None or hosted is None or hosted.is_draining or not owner.is_at(after, attempt):
                 continue
-            found = relay.outlet.matched(items, pattern)
+            found = [one[pattern.text] for one in matched if pattern.text in one]
             serving.cursor = upto
             owner.handed(upto)
             hosted.outlet.history.add(found, upto)
             self._port.store(hosted.name, found, upto)
             if hosted.outlet.feeds:
                 self._wake(hosted.name)
+
+    def _had(self, relay: str, number: int) -> Stretch:
+        """Read a document that a relay has, or had before it ended."""
+        if relay in self.subscriptions:
+            return self.subscriptions[relay].outlet.history.read(number - 1, 1)
+        return self._port.stored(relay, number - 1, number, 1)
 
     def _feed_on(self, hosted: Hosted, upto: int) -> None:
         """Take more although nothing can be stored, up to a limit; then whoever is fed must look elsewhere."""

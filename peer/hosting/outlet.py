@@ -18,7 +18,7 @@ from rewriting.errors import RewritingError
 from xmlmatch import Pattern, PatternError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from overlay.wire.frames import FromSender, Open
     from peer.hosting.history import History
@@ -50,6 +50,8 @@ class Outlet:
     site: str
     level: int = 0
     is_last_resort: bool = False
+    resolve: Callable[[Item], Item] = lambda item: item
+    """Makes results of references."""
     feeds: dict[tuple[str, int], _Feed] = field(default_factory=dict)
     _rematching: Rematching = field(default_factory=Rematching)
 
@@ -136,6 +138,7 @@ class Outlet:
                 continue
             items, upto = self.history.read(serving.cursor, _AT_ONCE)
             try:
+                items = [self.resolve(item) for item in items]
                 if feed.matched is not None:
                     cut = [self._rematching.of(item, feed.matched, many=many) for item in items]
                 elif feed.link is None:
@@ -159,10 +162,13 @@ class Outlet:
             if feed.matched is not None and feed.site == self.site and feed.serving.cursor == number
         ]
 
-    def matched(self, items: Sequence[Item], pattern: Pattern) -> list[Item]:
-        """Return what matching gives on documents that many want."""
-        found = (self._rematching.of(item, pattern, many=True) for item in items)
-        return [item for item in found if item is not None]
+    def references(self, items: Sequence[Item], relay: str) -> list[dict[str, Item]]:
+        """Return which patterns that are wanted of a relay match which of its documents, as references to them."""
+        return [self._rematching.references(item, relay) for item in items]
+
+    def size_of(self, pattern: Pattern) -> int:
+        """Say about how much what matching gives takes, where a document matches."""
+        return self._rematching.size(pattern)
 
     @property
     def is_behind(self) -> bool:

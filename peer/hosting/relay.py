@@ -6,6 +6,9 @@ subscription to ``DOCUMENTS`` is the machine's *relay*. Its results are document
 bytes that the source would send. So whoever is fed by a relay asks it not for a cut of its results but for
 ``MATCH``: what matching gives.
 
+Nor are these bytes stored: a document that matches is noted as a *reference* to what the relay has stored, and
+matched again by whoever reads it (``resolved``). Writing results takes ten times as long as finding them.
+
 No circle can come of it: only what cannot itself feed ``DOCUMENTS`` is fed by a relay.
 """
 
@@ -15,18 +18,25 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
 from peer.hosting.results import DOCUMENTS, from_document, read_whole, whole_link
+from rewriting.errors import WrongColumnsError
 from rewriting.providers import feeder
 from rewriting.statistics import Statistics
 from xmlmatch import Document, Matcher, Pattern
 from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from peer.hosting.history import Stretch
     from rewriting.execution import Link
+    from xmlmatch.matcher import Matches
 
 _FEW: Final = 4
 """For fewer feeds than this that are behind, each pattern is matched alone."""
 _MOST_MADE: Final = 64 << 20
 """How many bytes of results are kept while feeds take turns with the same documents."""
+_MEASURED: Final = 16
+"""Of so many documents one is written out for a pattern, to know how much its results take."""
 
 
 def may_be_relayed(pattern: Pattern) -> bool:
@@ -34,24 +44,67 @@ def may_be_relayed(pattern: Pattern) -> bool:
     return feeder(pattern, DOCUMENTS, Statistics()) is None
 
 
+def resolved(pattern: Pattern, item: Item) -> Item | None:
+    """Return what matching a pattern gives on an item of a relay, None for nothing.
+
+    >>> document = Document.parse(b"<a><b>1</b></a>")
+    >>> data = from_document(whole_link(DOCUMENTS), Matcher([DOCUMENTS]).match(document), 0, document)
+    >>> found = resolved(Pattern.parse("//b{val}"), Item(7, Kind.RESULTS, data, name="d"))
+    >>> found.number, found.name, len(found.data) > 0
+    (7, 'd', True)
+    """
+    if item.kind is not Kind.RESULTS:
+        return item
+    try:
+        document = _document(item)
+        matches = Matcher([pattern]).match(document)
+    except XmlMatchError as exc:
+        return _failed(item, exc)
+    if not len(matches):
+        return None
+    data = from_document(whole_link(pattern), matches, 0, document)
+    return Item(item.number, Kind.RESULTS, data, name=item.name)
+
+
+def resolved_reference(pattern: Pattern, item: Item) -> Item:
+    """Return the results that a reference means, from what it refers to: an item of a relay."""
+    found = resolved(pattern, item)
+    return found or Item(item.number, Kind.ERROR, b"it matched when it came, and does not now", name=item.name)
+
+
+def follow(pattern: Pattern, had: Callable[[str, int], Stretch], item: Item) -> Item:
+    """Make results of an item that is a reference; ``RewritingError`` if what it refers to is gone. ``had``: reads
+    one document of a relay."""
+    if item.kind is not Kind.REFERENCE:
+        return item
+    found = had(item.data.decode(), item.number).items
+    if not found or found[0].number != item.number:
+        raise WrongColumnsError(pattern.text, f"document {item.number} is not stored here any more")
+    return resolved_reference(pattern, found[0])
+
+
 class Rematching:
     """The patterns that a relay is asked for, matched together.
 
-    >>> link = whole_link(DOCUMENTS)
     >>> document = Document.parse(b"<a><b>1</b></a>")
-    >>> matches = Matcher([DOCUMENTS]).match(document)
-    >>> item = Item(7, Kind.RESULTS, from_document(link, matches, 0, document), name="d")
-    >>> wanted = Pattern.parse("//b{val}")
-    >>> found = Rematching().of(item, wanted, many=False)
-    >>> found.number, len(found.data) > 0, Rematching().of(item, Pattern.parse("//c"), many=False)
-    (7, True, None)
+    >>> data = from_document(whole_link(DOCUMENTS), Matcher([DOCUMENTS]).match(document), 0, document)
+    >>> item = Item(7, Kind.RESULTS, data, name="d")
+    >>> wanted, other = Pattern.parse("//b{val}"), Pattern.parse("//c")
+    >>> matching = Rematching()
+    >>> matching.want(wanted), matching.want(other)
+    (None, None)
+    >>> matching.references(item, "r")
+    {'//b{val}': Item(number=7, kind=<Kind.REFERENCE: 'reference'>, data=b'r', after=-1, name='d')}
+    >>> matching.of(item, wanted, many=True) == resolved(wanted, item)
+    True
     """
 
     def __init__(self) -> None:
         self._matcher = Matcher()
         self._keys: dict[str, int] = {}
         self._links: dict[int, Link] = {}
-        self._document: tuple[int, Document] | None = None
+        self._sizes: dict[int, int] = {}
+        self._matched: tuple[Item, Document, Matches] | None = None
         self._made: dict[int, dict[str, Item]] = {}
         self._made_bytes = 0
 
@@ -64,6 +117,7 @@ class Rematching:
             self._keys[pattern.text] = key = self._matcher.add(pattern)
             self._links[key] = whole_link(pattern)
             self._forget()  # made without it: it would seem to have no results
+            self._matched = None
 
     def keep(self, wanted: set[str]) -> None:
         """Forget all other patterns."""
@@ -71,16 +125,36 @@ class Rematching:
             key = self._keys.pop(text)
             self._matcher.remove(key)
             del self._links[key]
+            self._sizes.pop(key, None)
+            self._matched = None  # it knows of keys that are gone
 
     def of(self, item: Item, pattern: Pattern, *, many: bool) -> Item | None:
         """Return what matching a pattern gives on a document, None for nothing. ``many``: others ask as well."""
         if item.kind is not Kind.RESULTS:
             return item
-        if many and pattern.text in self._keys:
-            if item.number not in self._made:
-                self._make(item)
-            return self._made[item.number].get(pattern.text)
-        return self._matched(item, Matcher([pattern]), {0: whole_link(pattern)}).get(pattern.text)
+        if not many or pattern.text not in self._keys:
+            return resolved(pattern, item)
+        if item.number not in self._made:
+            self._make(item)
+        return self._made[item.number].get(pattern.text)
+
+    def references(self, item: Item, relay: str) -> dict[str, Item]:
+        """Return, for each pattern that is wanted and matches, a reference to a document that a relay has."""
+        if item.kind is not Kind.RESULTS:
+            return dict.fromkeys(self._keys, item)
+        try:
+            document, matches = self._match(item)
+        except XmlMatchError as exc:
+            return dict.fromkeys(self._keys, _failed(item, exc))
+        for place, key in enumerate(matches.keys.tolist()):
+            if key not in self._sizes or (item.number + key) % _MEASURED == 0:
+                self._sizes[key] = len(from_document(self._links[key], matches, place, document))
+        reference = Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name)
+        return {self._links[key].view.text: reference for key in matches.keys.tolist()}
+
+    def size(self, pattern: Pattern) -> int:
+        """Say about how many bytes the results of a pattern that is wanted take, where it has any."""
+        return self._sizes.get(self._keys.get(pattern.text, -1), 0)
 
     def rest(self) -> None:
         """What was made for several documents at once is not needed any more."""
@@ -91,33 +165,36 @@ class Rematching:
         """Match everything on a document, and keep it for whoever asks next: each asks for several documents."""
         if self._made_bytes > _MOST_MADE:
             self._forget()
-        self._made[item.number] = made = self._matched(item, self._matcher, self._links)
-        self._made_bytes += sum(len(one.data) for one in made.values())
+        try:
+            document, matches = self._match(item)
+        except XmlMatchError as exc:
+            self._made[item.number] = dict.fromkeys(self._keys, _failed(item, exc))
+            return
+        self._made[item.number] = made = {}
+        for place, key in enumerate(matches.keys.tolist()):
+            data = from_document(self._links[key], matches, place, document)
+            made[self._links[key].view.text] = Item(item.number, Kind.RESULTS, data, name=item.name)
+            self._made_bytes += len(data)
+
+    def _match(self, item: Item) -> tuple[Document, Matches]:
+        if self._matched is None or self._matched[0] is not item:
+            document = _document(item)
+            self._matched = item, document, self._matcher.match(document)
+        return self._matched[1:]
 
     def _forget(self) -> None:
         self._made.clear()
         self._made_bytes = 0
 
-    def _matched(self, item: Item, matcher: Matcher, links: dict[int, Link]) -> dict[str, Item]:
-        try:
-            document = self._read(item)
-            matches = matcher.match(document)
-        except XmlMatchError as exc:
-            why = " ".join(str(exc).split())[:500].encode()
-            wrong = Item(item.number, Kind.ERROR, why, name=item.name)
-            return {link.view.text: wrong for link in links.values()}
-        found = {}
-        for place, key in enumerate(matches.keys.tolist()):
-            data = from_document(links[key], matches, place, document)
-            found[links[key].view.text] = Item(item.number, Kind.RESULTS, data, name=item.name)
-        return found
 
-    def _read(self, item: Item) -> Document:
-        if self._document is None or self._document[0] != item.number:
-            nodes = read_whole(DOCUMENTS, item.data).nodes
-            start, end = nodes.conts[:, 0].tolist()
-            self._document = item.number, Document.parse(nodes.payload[start:end].tobytes())
-        return self._document[1]
+def _document(item: Item) -> Document:
+    nodes = read_whole(DOCUMENTS, item.data).nodes
+    start, end = nodes.conts[:, 0].tolist()
+    return Document.parse(nodes.payload[start:end].tobytes())
+
+
+def _failed(item: Item, exc: XmlMatchError) -> Item:
+    return Item(item.number, Kind.ERROR, " ".join(str(exc).split())[:500].encode(), name=item.name)
 
 
 def asked_by_many(behind: int) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from peer.storage.budget import ROW_BYTES
 from peer.storage.errors import LocalFrontierWentBack, LocalMisuse, RemoteStaleGeneration
-from peer.storage.result_values import Begin, Cursor, Drain, DropCursor, End, Install, Results, State
+from peer.storage.result_values import Begin, Cursor, Drain, DropCursor, End, Install, Kind, Results, State
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,6 +33,7 @@ class Committing:
     connection: sqlite3.Connection
     now: float
     added_bytes: int = 0
+    _documents: dict[tuple[bytes, int], int] = field(default_factory=dict)
 
     def apply(self, change: Change) -> None:
         """Make one change, or raise and thereby undo them all."""
@@ -105,13 +106,30 @@ class Committing:
     def _store(self, entry: Entry, was: _Standing, upto: int) -> None:
         # Only a gap can reach beyond what is new and owed; the part within is kept.
         after = None if entry.after is None else max(entry.after, was.upto)
-        size = len(entry.data) + len(entry.name.encode()) + ROW_BYTES
+        if entry.kind is Kind.REFERENCE:
+            document, name, data = self._document(entry), "", b""
+        else:
+            document, name, data = None, entry.name, entry.data
+        size = len(data) + len(name.encode()) + ROW_BYTES
         self.added_bytes += size
         self.connection.execute(
-            "INSERT INTO results (hosted, number, kind, after, size, at, name, data)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (was.key, min(entry.number, upto), entry.kind, after, size, self.now, entry.name, entry.data),
+            "INSERT INTO results (hosted, number, kind, after, size, at, name, data, document)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (was.key, min(entry.number, upto), entry.kind, after, size, self.now, name, data, document),
         )
+
+    def _document(self, entry: Entry) -> int:
+        """Return the row that a reference means."""
+        wanted = (entry.data, entry.number)
+        if wanted not in self._documents:
+            row = self.connection.execute(
+                "SELECT seq FROM results JOIN hosted ON hosted = key WHERE id = ? AND number = ? AND kind = ?",
+                (entry.data.decode(), entry.number, Kind.BATCH),
+            ).fetchone()
+            if row is None:
+                raise LocalMisuse(f"entry {entry.number}: {entry.data.decode()} has no such document")
+            self._documents[wanted] = row[0]
+        return self._documents[wanted]
 
     def _install(self, change: Install) -> None:
         standing = self._standing(change.subscription)

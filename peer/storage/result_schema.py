@@ -41,4 +41,10 @@ _FIRST: Final = (
     "INSERT INTO totals VALUES (1, 0)",
 )
 
-RESULT_SCHEMA: Final = Schema("a peer's store of results", 0x44537265, (_FIRST,))
+# References: the row that has the document. It is dropped after those that refer to it.
+_REFERENCES: Final = (
+    "ALTER TABLE results ADD COLUMN document INTEGER REFERENCES results",
+    "CREATE INDEX results_by_document ON results (document) WHERE document IS NOT NULL",
+)
+
+RESULT_SCHEMA: Final = Schema("a peer's store of results", 0x44537265, (_FIRST, _REFERENCES))

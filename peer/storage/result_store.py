@@ -171,7 +171,7 @@ class ResultStore:
             names = dict(connection.execute("SELECT key, id FROM hosted").fetchall())
             forget_ended(connection, self._limits, now)
         # Of each subscription the last entry to go stays in the dict, which is the highest.
-        return {names[row.hosted]: row.number for row in gone}
+        return {names[row.hosted]: row.number for row in sorted(gone, key=lambda row: row.number)}
 
     def _drop(self, drop_some: Callable[[sqlite3.Connection], list[Dropped]]) -> list[Dropped]:
         gone: list[Dropped] = []
@@ -202,8 +202,8 @@ def _hosted(row: tuple[Any, ...]) -> Hosted:
 def _stored(connection: sqlite3.Connection, key: int, interval: tuple[int, int], max_bytes: int) -> list[Entry]:
     after, upto = interval
     found = connection.execute(
-        "SELECT number, size, coalesce(after, number - 1) FROM results WHERE hosted = ? AND number > ?"
-        " ORDER BY number",
+        "SELECT r.number, coalesce(d.size, r.size), coalesce(r.after, r.number - 1) FROM results AS r"
+        " LEFT JOIN results AS d ON d.seq = r.document WHERE r.hosted = ? AND r.number > ? ORDER BY r.number",
         (key, after),
     )
     with closing(found):
@@ -213,8 +213,9 @@ def _stored(connection: sqlite3.Connection, key: int, interval: tuple[int, int],
     if last is None:
         return []
     rows = connection.execute(
-        "SELECT number, kind, name, data, after FROM results WHERE hosted = ? AND number > ? AND number <= ?"
-        " ORDER BY number",
+        "SELECT r.number, r.kind, coalesce(d.name, r.name), coalesce(d.data, r.data), r.after FROM results AS r"
+        " LEFT JOIN results AS d ON d.seq = r.document WHERE r.hosted = ? AND r.number > ? AND r.number <= ?"
+        " ORDER BY r.number",
         (key, after, last),
     )
     return [

@@ -1,6 +1,9 @@
 """What a peer's store drops: the oldest results first, and last what a cursor has yet to read.
 
 Within a subscription arrival follows numbers, so what goes is always the beginning, and ``lowest`` says how much.
+A document goes with all that refers to it, so no cursor may have yet to read any of that. What refers to it
+arrived later, so of those subscriptions too the beginning goes.
+
 Each function here is one transaction's worth of work and returns the rows that went: fewer than
 ``TRIMMED_AT_ONCE`` means that it is done.
 """
@@ -24,8 +27,11 @@ _OLDEST: Final = "SELECT seq, r.hosted, number, size, at FROM results AS r INDEX
 # One row per subscription with cursors is joined; no page with data is touched, however much is unread.
 _OLDEST_READ: Final = (
     f"{_OLDEST} LEFT JOIN (SELECT hosted AS reader, min(upto) AS done FROM cursors GROUP BY hosted)"
-    " ON reader = r.hosted WHERE done IS NULL OR number <= done"
+    " ON reader = r.hosted WHERE (done IS NULL OR number <= done) AND NOT EXISTS (SELECT 1 FROM cursors AS c"
+    " JOIN results AS own ON own.hosted = c.hosted AND own.number = r.number"
+    " WHERE own.document = r.seq AND c.upto < own.number)"
 )
+_REFERRING: Final = "SELECT seq, hosted, number, size, at FROM results WHERE document = ? ORDER BY seq"
 
 
 class Dropped(NamedTuple):
@@ -61,16 +67,20 @@ def _drop_oldest(
     connection: sqlite3.Connection, candidates: str, most_bytes: int, old_at: float | None
 ) -> list[Dropped]:
     [[held]] = connection.execute("SELECT held_bytes FROM totals")
-    gone: list[Dropped] = []
-    with closing(connection.execute(f"{candidates} ORDER BY seq LIMIT {TRIMMED_AT_ONCE}")) as rows:
+    gone: dict[int, Dropped] = {}
+    with closing(connection.execute(f"{candidates} ORDER BY r.seq LIMIT {TRIMMED_AT_ONCE}")) as rows:
         for row in map(Dropped._make, rows):
             if held <= most_bytes and (old_at is None or row.at > old_at):
                 break
-            held -= row.size
-            gone.append(row)
-    connection.executemany("DELETE FROM results WHERE seq = ?", [(row.seq,) for row in gone])
+            referring = map(Dropped._make, connection.execute(_REFERRING, (row.seq,)))
+            new = [one for one in (row, *referring) if one.seq not in gone]
+            gone |= {one.seq: one for one in new}
+            held -= sum(one.size for one in new)
+    # The newest first: what refers to a document before the document.
+    connection.executemany("DELETE FROM results WHERE seq = ?", [(seq,) for seq in sorted(gone, reverse=True)])
     connection.executemany(
-        "UPDATE frontiers SET lowest = max(lowest, ?) WHERE hosted = ?", [(row.number, row.hosted) for row in gone]
+        "UPDATE frontiers SET lowest = max(lowest, ?) WHERE hosted = ?",
+        [(row.number, row.hosted) for row in gone.values()],
     )
     connection.execute("UPDATE totals SET held_bytes = ?", (held,))
-    return gone
+    return list(gone.values())

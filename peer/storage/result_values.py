@@ -46,11 +46,17 @@ class Kind(enum.IntEnum):
     GAP = 3
     TRIMMED = 4
     """Never stored: what this store has dropped, as a reader is told."""
+    REFERENCE = 5
+    """The results are what matching a document gives that another subscription here has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The result of document ``number``. A ``GAP`` or ``TRIMMED`` entry stands for (after, number] instead."""
+    """The result of document ``number``. A ``GAP`` or ``TRIMMED`` entry stands for (after, number] instead.
+
+    ``data`` of a ``REFERENCE``: when it is stored, the subscription here that has the document, which is stored
+    before or with it; when it is read, what that one has. It is dropped together with that.
+    """
 
     number: int
     kind: Kind

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from overlay.feeds.items import Item
+from overlay.feeds.items import Kind as ItemKind
+from peer.hosting.relay import resolved_reference
 from peer.hosting.results import decode_whole, from_document, whole_link
 from peer.storage.result_values import Kind
 from rewriting.errors import RewritingError
@@ -87,6 +90,7 @@ class Truth:
         self._places = {text: place for place, text in enumerate(distinct)}
         self._bodies = {one.number: one.body for one in documents}
         self._hashes: dict[tuple[int, int], bytes] = {}
+        self._followed: dict[tuple[str, int, bytes], bool] = {}
         matcher = Matcher(list(distinct.values()))
         links = [whole_link(pattern) for pattern in distinct.values()]
         self.bytes = np.zeros(len(distinct), np.int64)
@@ -121,6 +125,14 @@ class Truth:
             return False
         return found == list(match(pattern, Document.parse(self._bodies[number])).rows())
 
+    def is_right_reference(self, pattern: Pattern, number: int, document: bytes) -> bool:
+        """Say whether what a stored document gives are the results; looked at once for equal documents."""
+        key = (pattern.text, number, _hash(document))
+        if key not in self._followed:
+            found = resolved_reference(pattern, Item(number, ItemKind.RESULTS, document))
+            self._followed[key] = found.kind is ItemKind.RESULTS and self.is_right(pattern, number, found.data)
+        return self._followed[key]
+
 
 def judge(
     stores: Mapping[str, Path], owed: list[Owed], documents: list[Published], truth: Truth,
@@ -147,7 +159,8 @@ def _judge_one(
     *, ahead_s: float,
 ) -> None:  # fmt: skip
     rows = connection.execute(
-        "SELECT number, kind, after, at, data FROM results JOIN hosted ON hosted = key WHERE id = ? ORDER BY seq",
+        "SELECT r.number, r.kind, r.after, r.at, coalesce(d.data, r.data) FROM results AS r JOIN hosted"
+        " ON r.hosted = key LEFT JOIN results AS d ON d.seq = r.document WHERE id = ? ORDER BY r.seq",
         (one.name,),
     )
     place = truth.place(one.pattern)
@@ -156,6 +169,7 @@ def _judge_one(
     times = verdict.times.setdefault(one.name, {})
     last = 0
     for number, kind, after, at, data in rows:
+        is_right = truth.is_right_reference if kind == Kind.REFERENCE else truth.is_right
         if number <= last:
             verdict.complain(f"{one.name} at {one.host}: {number} stands after {last}")
         last = number
@@ -165,7 +179,7 @@ def _judge_one(
         elif kind == Kind.ERROR:
             verdict.errors += 1
             missing.discard(number)
-        elif one.may_have(number, at - ahead_s) and truth.is_right(one.pattern, number, data):
+        elif one.may_have(number, at - ahead_s) and is_right(one.pattern, number, data):
             verdict.early += 1
         elif number not in missing:
             verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has {number}, which is not owed")
@@ -173,7 +187,7 @@ def _judge_one(
             missing.discard(number)
             verdict.delivered += 1
             times[number] = at - ahead_s - documents[number].due
-            if not truth.is_right(one.pattern, number, data):
+            if not is_right(one.pattern, number, data):
                 verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has another result for {number}")
     for number in sorted(missing):
         verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) lacks {number}")

@@ -260,13 +260,20 @@ class PeerMachine:
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read results back."""
-        items = [item_of(entry) for entry in self.results.entries(subscription, after, upto, most_bytes)]
+        items = self._items(subscription, after, upto, most_bytes)
         return Stretch(items, items[-1].number if items else upto)
 
     def stored_items(self, subscription: str) -> list[Item]:
         """Read everything that is stored of a subscription."""
         after = self.results.lowest(subscription) or 0
-        return [item_of(one) for one in self.results.entries(subscription, after, 1 << 60, 1 << 40)]
+        return self._items(subscription, after, 1 << 60, 1 << 40)
+
+    def _items(self, subscription: str, after: int, upto: int, most_bytes: int) -> list[Item]:
+        known = self.results.hosted(subscription)
+        if known is None:
+            return []
+        pattern = Pattern.parse(known.pattern)
+        return [item_of(pattern, one) for one in self.results.entries(subscription, after, upto, most_bytes)]
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed here."""

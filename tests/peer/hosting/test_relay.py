@@ -2,15 +2,18 @@
 
 import random
 
+import pytest
 from hypothesis import given
 
 from overlay.feeds.items import Item, Kind
+from overlay.feeds.serving import Serving
 from overlay.wire.frames import Batch, Ended, Frontier, Open, Opened
+from peer.hosting import relay
 from peer.hosting.configuration import Configuration, Input, encode
 from peer.hosting.history import History, Stretch
 from peer.hosting.host import Host
 from peer.hosting.outlet import Outlet
-from peer.hosting.relay import Rematching, may_be_relayed
+from peer.hosting.relay import Rematching, follow, may_be_relayed
 from peer.hosting.results import DOCUMENTS, MATCH, Joining, from_document, whole_link
 from scenarios.simulation.drawn import simulate
 from scenarios.small_documents import PATTERNS, small_document
@@ -106,6 +109,9 @@ def test_a_relay_takes_the_other_subscriptions_over_and_lets_them_go_again():
         def stored(self, subscription, after, upto, most_bytes):
             return Stretch([one for one in self.kept.get(subscription, []) if after < one.number <= upto], upto)
 
+        def had(self, relay, number):
+            return self.stored(relay, number - 1, number, 1)
+
         def forbids(self, site, asked):
             return ""
 
@@ -145,7 +151,9 @@ def test_a_relay_takes_the_other_subscriptions_over_and_lets_them_go_again():
     for name in ("s1", "s2"):
         bodies = {1: b"<r><a><b>1</b></a></r>", 2: b"<r><a><b>2</b></a></r>", 3: b"<r><b>3</b></r>"}
         wanted = {n: data for n, body in bodies.items() if (data := direct(Pattern.parse("//a{cont}"), body))}
-        assert {one.number: one.data for one in port.kept[name]} == wanted
+        assert port.kept[name][1].kind is Kind.REFERENCE
+        followed = [follow(Pattern.parse("//a{cont}"), port.had, one) for one in port.kept[name]]
+        assert {one.number: one.data for one in followed} == wanted
     host.withdraw("r", 0.0, end=3)
     host.tick(0.0)
     opened = [frame.downstream for site, frame in port.sent if isinstance(frame, Open) and site == "source"]
@@ -158,13 +166,8 @@ def test_runs_with_relays_hold_in_the_simulator():
 
 
 def test_a_document_is_matched_once_for_all_who_take_several_together(monkeypatch):
-    matched = []
-    original = Rematching._matched
-    monkeypatch.setattr(
-        Rematching,
-        "_matched",
-        lambda self, item, *rest: matched.append(item.number) or original(self, item, *rest),
-    )
+    matched, original = [], relay._document
+    monkeypatch.setattr(relay, "_document", lambda item: matched.append(item.number) or original(item))
     together, wanted = Rematching(), [Pattern.parse(text) for text in PATTERNS]
     for pattern in wanted:
         together.want(pattern)
@@ -177,3 +180,46 @@ def test_a_document_is_matched_once_for_all_who_take_several_together(monkeypatc
     together.rest()
     together.of(relayed(3, bodies[3]), wanted[0], many=True)
     assert matched[-1] == 3
+
+
+def test_references_are_to_what_matches_and_mean_what_matching_gives():
+    wanted = [Pattern.parse(text) for text in PATTERNS]
+    together, found = Rematching(), 0
+    for pattern in wanted:
+        together.want(pattern)
+    for number in range(1, 40):
+        body = small_document(random.Random(number))
+        item = relayed(number, body)
+        references = together.references(item, "r")
+        for pattern in wanted:
+            one, right = references.get(pattern.text), direct(pattern, body)
+            assert (one is None) == (right is None)
+            if one is not None:
+                assert (one.kind, one.data) == (Kind.REFERENCE, b"r")
+                assert follow(pattern, lambda *_, item=item: Stretch([item], item.number), one).data == right
+                assert together.size(pattern) > 0
+                found += 1
+    assert found > 100
+
+
+def test_a_reference_to_what_is_gone_ends_the_feed_and_is_never_sent():
+    def lost(item):
+        return follow(Pattern.parse("//a{val}"), lambda *_: Stretch([], 9), item)
+
+    history = History(0, 0, lambda after, upto, most: Stretch([], upto))
+    outlet = Outlet(Pattern.parse("//a{val}"), history, 1, "m0", resolve=lost)
+    outlet.open("m1", Open(4, "u", "d", "//a{val}", b"", b"", 1, 0, 1000))
+    history.add([Item(1, Kind.REFERENCE, b"r")], 1)
+    [(site, ended)] = outlet.pump()
+    assert (site, ended.why) == ("m1", "lost")
+    with pytest.raises(ValueError, match="cannot be sent"):
+        Serving(4, 0, 1000).serve([Item(1, Kind.REFERENCE, b"r")], 1)
+
+
+def test_references_that_are_safe_do_not_stay_in_memory():
+    history = History(0, 0, lambda after, upto, most: Stretch([], upto))
+    for number in range(1, 50):
+        history.add([Item(number, Kind.REFERENCE, b"r")], number)
+    assert len(history._recent) == 49
+    history.stored_upto(40)
+    assert [one.number for one in history._recent] == list(range(41, 50))

@@ -119,3 +119,20 @@ def test_what_was_expected_and_is_not_so_is_said():
         "expected source feeds at most 8, and it is 9", "expected failovers at least 1, and it is 0",
         "expected gaps at most 0, and it is 1",
     ]  # fmt: skip
+
+
+def test_references_are_right_if_what_they_refer_to_is(right, tmp_path):
+    path, whole = tmp_path / "results.sqlite", Pattern.parse("/*{cont}")
+    shutil.copy(right, path)
+    with ResultStore.open(path, clock=lambda: 111.0) as store:
+        kept = [Entry(one.number, Kind.BATCH, "", batch(whole, one.body)) for one in DOCUMENTS[1:]]
+        store.commit([Begin("r", whole.text, write_columns(whole), 2, 1), Results("r", kept, Frontier(1, 9))])
+    with sqlite3.connect(path) as connection:
+        meant = "(SELECT seq FROM results AS d WHERE d.number = results.number AND d.hosted = 3)"
+        connection.execute(f"UPDATE results SET kind = 5, data = x'', document = {meant} WHERE hosted = 1")
+    found = verdict(path)
+    assert (found.delivered, found.wrong) == (7 + 4, 0)
+    with sqlite3.connect(path) as connection:
+        other = "(SELECT data FROM results WHERE hosted = 3 AND number = 8)"
+        connection.execute(f"UPDATE results SET data = {other} WHERE hosted = 3 AND number = 7")
+    assert [one.split(") ")[-1] for one in verdict(path).violations] == ["has another result for 7"]
