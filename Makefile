@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-cn bench-filters soak kills clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-wan bench-cn bench-filters soak kills clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,6 +57,9 @@ bench-network: java ## time a network of 21 processes on loopback, beside the so
 
 bench-capacity: setup ## find how many subscriptions and documents/s a network of 21 processes carries
 	@$(PYTHON) -m benchmarks.capacity
+
+bench-wan: setup ## run 10,000 subscriptions on 50 machines in virtual time, for every limit B (Figures 7 to 9)
+	@$(PYTHON) -m benchmarks.wan --relays
 
 bench-cn: setup ## count hops and bytes of the content-driven network: 1,000 machines, 100,000 subscriptions
 	@$(PYTHON) -m benchmarks.cn

@@ -57,11 +57,13 @@ class LinksPart(_Part, frozen=True):
 
 class HostsPart(_Part, frozen=True):
     """The subscribers' machines, called ``h00``, ``h01`` ...; ``capacity``: how many feeds each bears. ``relay``:
-    whether they take whole documents, and match them themselves."""
+    whether they take whole documents, and match them themselves. ``timeout_s``: how long a machine may be silent
+    before the others, the source among them, take it for dead."""
 
     count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
     capacity: Annotated[int, msgspec.Meta(ge=0)] | None = None
     relay: Annotated[str, msgspec.Meta(pattern="^(auto|never|always)$")] = "auto"
+    timeout_s: Annotated[float, msgspec.Meta(ge=0.3, le=600)] = 3.0
 
 
 class Listed(_Part, frozen=True):
@@ -74,12 +76,14 @@ class Listed(_Part, frozen=True):
 
 class SubscriptionsPart(_Part, frozen=True):
     """``count`` subscriptions of a preset, spread over the hosts in turns, besides those listed. ``limit``: how
-    many others each may feed (B)."""
+    many others each may feed (B). ``planned``: whether a full plan comes before the first document, of least
+    load or, after that, of low latency."""
 
     preset: Annotated[str, msgspec.Meta(pattern="^(wan|table2)$")] = "wan"
     count: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
     listed: list[Listed] = []
+    planned: Annotated[str, msgspec.Meta(pattern="^(no|load|latency)$")] = "no"
 
 
 class DocumentsPart(_Part, frozen=True):

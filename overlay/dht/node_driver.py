@@ -38,6 +38,8 @@ _ERRANDS: Final = 1024
 _ERRAND_WORKERS: Final = 8
 _HAND_AT_ONCE: Final = 16
 _RECEIVE_BUFFER: Final = 1 << 20
+_HANDED_S: Final = 60.0
+"""So often at most the same node is given what it is near to: one that is slow to answer comes and goes."""
 
 
 class DhtNode:
@@ -58,6 +60,7 @@ class DhtNode:
         self._random = random.Random(self.id)
         self._errands: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(_ERRANDS)
         self._pinging: set[Address] = set()
+        self._handed: dict[bytes, float] = {}
 
     async def open(self, host: str, port: int) -> None:
         """Bind the socket; port 0 picks a free one."""
@@ -188,7 +191,10 @@ class DhtNode:
             self._pinging.add(contact.address)
 
     def _note_newcomer(self, contact: Contact) -> None:
-        self._errand(partial(self._hand_over, contact))
+        now = self.clock()
+        self._handed = {node: at for node, at in self._handed.items() if abs(now - at) < _HANDED_S}
+        if contact.id not in self._handed and self._errand(partial(self._hand_over, contact)):
+            self._handed[contact.id] = now
 
     async def _ping(self, contact: Contact) -> None:
         try:

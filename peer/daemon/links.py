@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from overlay.wire.frames import Frame
 
 _LOG: Final = logging.getLogger("distributary.links")
-_HANDSHAKE_S: Final = 5.0
+_HANDSHAKE_S: Final = 15.0
+_LONGEST_REST_S: Final = 20.0
+"""Who takes too long to greet is short of time: it is dialled less and less often, up to this."""
 _GOODBYE_S: Final = 1.0
 _AT_ONCE: Final = 512 << 10
 _MOST_REASONS: Final = 100
@@ -89,6 +91,7 @@ class Links:
         self._wires: dict[str, _Wire] = {}
         self._beating: set[_Wire] = set()
         self._dialling: set[str] = set()
+        self._slow: dict[str, tuple[float, float]] = {}
         self._nursery: trio.Nursery | None = None
         self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
         self.bytes_sent = self.bytes_received = 0
@@ -140,7 +143,8 @@ class Links:
     def dial(self, site: str) -> None:
         """Connect to a machine, unless it is being done."""
         wanted = site not in self._dialling and site not in self._wires and not self._is_leaving
-        if wanted and self._nursery is not None:
+        _, until = self._slow.get(site, (0.0, 0.0))
+        if wanted and self._nursery is not None and trio.current_time() >= until:
             self._dialling.add(site)
             self._nursery.start_soon(self._dial, site)
 
@@ -195,7 +199,10 @@ class Links:
         try:
             with trio.fail_after(_HANDSHAKE_S):
                 plain = await trio.open_tcp_stream(address.host, address.port)
-        except (OSError, UnicodeError, ValueError, trio.TooSlowError):
+        except (OSError, UnicodeError, ValueError):
+            return False
+        except trio.TooSlowError:
+            self._rest(site)
             return False
         async with plain:  # also when the daemon stops within a handshake
             return await self._run(plain, dialled=site)
@@ -214,7 +221,9 @@ class Links:
                 await stream.do_handshake()
             member = self._identified(stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError, IdentityError) as exc:
-            self._refuse(str(exc.__cause__ or exc))
+            self._refuse("it takes too long" if isinstance(exc, trio.TooSlowError) else str(exc.__cause__ or exc))
+            if dialled is not None and isinstance(exc, trio.TooSlowError):
+                self._rest(dialled)
             await trio.aclose_forcefully(plain)
             return False
         if dialled is not None and member.site != dialled:
@@ -231,6 +240,12 @@ class Links:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await trio.aclose_forcefully(plain)
         return True
+
+    def _rest(self, site: str) -> None:
+        """Do not dial a machine for a while: a handshake that comes to nothing takes its time all the same."""
+        before, _ = self._slow.get(site, (1.0, 0.0))
+        rest = min(2 * before, _LONGEST_REST_S)
+        self._slow[site] = rest, trio.current_time() + rest * random.uniform(0.5, 1.0)
 
     def _identified(self, stream: trio.SSLStream[trio.SocketStream]) -> Member:
         leaf = stream.getpeercert(binary_form=True)
@@ -332,6 +347,7 @@ class Links:
             old.scope.cancel()
             self._listener.lost(site)
         self._wires[site] = wire
+        self._slow.pop(site, None)
         _LOG.info("connected", extra={"site": site, "dialled": wire.is_dialled})
         self._listener.up(wire.member)
         return True

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _AGAIN_S: Final = 0.1
 _LOOK_S: Final = 0.25
 _END_S: Final = 2.0
+_STEADY: Final = 5
+"""The source feeds as many as before so many looks in a row: everybody follows the plan."""
+_MOST_LOOKS: Final = 180
 _AT_ONCE: Final = 8
 """How many subscribe at once: what is asked of the source waits for its disk, mostly."""
 
@@ -103,7 +106,7 @@ class Run:
     def play(self) -> Story:
         """Run all of it."""
         with self._plans:
-            for phase in (self._start, self._subscribe, self._publish, self._settle, self._look):
+            for phase in (self._start, self._subscribe, self._plan, self._publish, self._settle, self._look):
                 begun = time.monotonic()
                 phase()
                 self.story.seconds[phase.__name__.strip("_")] = round(time.monotonic() - begun, 2)
@@ -116,9 +119,10 @@ class Run:
         names, part = self._scenario.names, self._scenario
         self._told(f"starting a source and {len(names)} hosts")
         feeds = () if part.source.feeds is None else ("--feeds", str(part.source.feeds))
-        self._network.start_source(*feeds)
+        patience = ("--timeout", str(part.hosts.timeout_s))
+        self._network.start_source(*feeds, *patience)
         capacity = () if part.hosts.capacity is None else ("--capacity", str(part.hosts.capacity))
-        options = ("--relay", part.hosts.relay, *capacity)
+        options = ("--relay", part.hosts.relay, *capacity, *patience)
         for done, name in enumerate(names):
             self._going("joining", done, len(names))
             self._network.join(name)
@@ -129,9 +133,30 @@ class Run:
 
     def _subscribe(self) -> None:
         self._told(f"subscribing {len(self._cast.first):,} times")
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        try:
             for done, _ in enumerate(pool.map(self._add, self._cast.first)):
                 self._going("subscribing", done, len(self._cast.first))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # who interrupts does not wait for answers
+
+    def _plan(self) -> None:
+        """Make a full plan, if one is wanted, and wait until everybody follows it."""
+        wanted = self._scenario.subscriptions.planned
+        if wanted == "no":
+            return
+        self._told(f"planning for {'the least load' if wanted == 'load' else 'low latency'}")
+        self._plans.begin(0.0, latency=wanted == "latency")
+        while not self._plans.are_done:
+            self._going("waiting for the plan", 0, 1)
+            time.sleep(_LOOK_S)
+        if "failed" in self._plans.told[-1]:
+            raise RunFailed(f"there is no plan: {self._plans.told[-1]['failed']}")
+        seen: list[int] = []
+        while len(seen) < _STEADY or (len(set(seen[-_STEADY:])) > 1 and len(seen) < _MOST_LOOKS):
+            seen.append(self._network.one(SOURCE, "status")["feeds"])
+            self._going("following the plan", 0, 1)
+            time.sleep(1.0)
 
     def _publish(self) -> None:
         """Publish at the rate while events happen."""

@@ -1,0 +1,221 @@
+"""``make bench-wan``: the Delta paper's WAN run (section 5.5, Figures 7 to 9) for every limit B, in virtual time.
+
+10,000 subscriptions of the wan preset on 50 machines with round trips of 5 to 40 ms, a source limited to 80 feeds
+(plans use nine tenths: 72), documents of 10 to 40 KB. For each B the plan of least load (*ILP*, ties broken by
+latency) and the same after LOGA and the second pass (*best*) are run by the real host objects; each machine is
+busy as long as its work takes here, on its own core, and the disk takes 15 ms (``scenarios.simulation.timed``).
+Real daemons on real sockets run the same by ``distributary scenario run wan-10k``. *relays*: every machine takes
+whole documents too, and matches them. The first document's results are compared with direct matching. The last
+line is JSON.
+"""
+
+import argparse
+import json
+import time
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from overlay.feeds.items import Kind
+from peer.hosting.configuration import Configuration, Input
+from peer.hosting.relay import resolved
+from peer.hosting.results import DOCUMENTS, from_document, whole_link
+from peer.steering.weights import LIVE
+from planner import Problem, Site, Subscription
+from planner.planning import choose_plan, improve_plan
+from planner.problem import MOST_FEEDS, hard_limit
+from rewriting.candidate_table import find_candidates
+from rewriting.pricing import price
+from rewriting.statistics import Statistics
+from scenarios.auction_documents import auction_documents
+from scenarios.hosts.links import Link, Links
+from scenarios.presets import wan
+from scenarios.scenario_file import SOURCE
+from scenarios.simulation.agenda import Agenda
+from scenarios.simulation.timed import Timed
+from spark_planner.plan_files import plan_table
+from xmlmatch import Document, Matcher, Pattern
+
+LIMITS = ("5", "10", "30", "50", "100", "none")
+SETTLING_S = 60.0
+
+
+def main():
+    """Run and print."""
+    arguments = _arguments()
+    console = Console()
+    patterns = wan(1, arguments.subscriptions).subscriptions
+    panel = [Document.parse(body) for body in auction_documents(2, 40)]
+    statistics = Statistics.measure([*patterns, DOCUMENTS], panel)
+    bodies = list(auction_documents(1, arguments.documents))
+    found = {
+        "subscriptions": len(patterns),
+        "machines": arguments.machines,
+        "documents": len(bodies),
+        "limits": {},
+    }
+    for limit in arguments.limits:
+        found["limits"][limit] = row = {}
+        for relays in (False, True) if arguments.relays else (False,):
+            for name, rows in plans(patterns, statistics, arguments, limit, relays=relays):
+                row[name] = told = run(rows, bodies, arguments)
+                console.print(f"B = {limit}, {name}: {json.dumps(told)}", highlight=False)
+    _print(found, console)
+    print(json.dumps(found))
+
+
+def plans(patterns, statistics, arguments, limit, *, relays):
+    """Yield the plan of least load and the one of low latency, as rows."""
+    most = None if limit == "none" else int(limit)
+    names = [f"h{i:02}" for i in range(arguments.machines)]
+    wanted = [Subscription(f"s{i}", one, names[i % len(names)], most) for i, one in enumerate(patterns)]
+    if relays:
+        wanted += [Subscription(f"documents-{name}", DOCUMENTS, name, most) for name in names]
+    problem = Problem.of(
+        wanted, [Site(name, None) for name in names], source_feeds=arguments.source_feeds, weights=LIVE,
+        statistics=statistics,
+    )  # fmt: skip
+    table = find_candidates(problem.graph, problem.k, statistics=statistics, link_bytes=problem.weights.link_bytes)
+    prices = price(problem.graph, table, statistics, problem.weights)
+    for name in ("relays",) if relays else ("ILP", "best"):
+        chosen = choose_plan(problem, table, prices, arguments.seconds)
+        if name != "ILP":
+            chosen = improve_plan(chosen, arguments.seconds)
+        yield name, plan_table(chosen).to_pylist()
+
+
+def run(rows, bodies, arguments):
+    """Run one plan and return its figures."""
+    texts = {row["subscription"]: row["pattern"] for row in rows}
+    configurations = [
+        Configuration(
+            row["subscription"], row["site"], row["pattern"], 1, 1, 1, 0,
+            MOST_FEEDS if row["limit"] is None else hard_limit(row["limit"]),
+            (tuple(Input(one["subscription"], one["site"], texts[one["subscription"]]) for one in row["inputs"]),)
+            if row["inputs"] else (),
+        )
+        for row in rows
+    ]  # fmt: skip
+    agenda, links = Agenda(1), Links()
+    for pair in combinations([SOURCE, *sorted({one.site for one in configurations})], 2):
+        links.put(*pair, Link(agenda.rng.uniform(5.0, 40.0)))
+    timed = Timed(agenda, links)
+    began = time.process_time()
+    timed.install(configurations)
+    agenda.run(SETTLING_S)
+    hosted = [one for peer in timed.peers.values() for one in peer.host.subscriptions.values()]
+    astray = sum(
+        one.feeding.current is None or one.feeding.current.place != 0
+        for one in hosted
+        if one.configuration.choices
+    )
+    timed.publish(bodies[0])  # the first finds everything cold
+    agenda.run(agenda.now + arguments.every * 4)
+    wrong = _wrong(timed, bodies[0], texts)
+    timed.safe.clear()
+    due = {}
+    for body in bodies[1:]:
+        due[timed.publish(body)] = agenda.now
+        timed.made.clear()
+        agenda.run(agenda.now + arguments.every)
+    agenda.run(agenda.now + 10 * arguments.every)
+    return _figures(timed, hosted, due) | {
+        "wrong": wrong, "astray": astray, "cpu_s": round(time.process_time() - began, 1),
+    }  # fmt: skip
+
+
+def _figures(timed, hosted, due):
+    views, last = {}, dict.fromkeys(due, 0.0)
+    for name, upto, at in timed.safe:
+        if upto in due and not name.startswith("documents-"):
+            views.setdefault(name, []).append(at - due[upto])
+            last[upto] = max(last[upto], at - due[upto])
+    levels = Counter(one.feeding.level for one in hosted if not one.is_relay)
+    per_view = np.array([np.mean(one) for one in views.values()])
+    per_document = np.array(list(last.values()))
+    share = len(timed.source.views) / len(hosted)
+    return {
+        "levels": max(levels), "by_level": [levels[n] for n in range(1, max(levels) + 1)],
+        "source_feeds": len(timed.source.views), "source_share": round(share, 5),
+        "view_s": _three(per_view), "delivery_s": _three(per_document),
+        "busy_s": round(sum(peer.busy_s for peer in timed.peers.values()), 1),
+    }  # fmt: skip
+
+
+def _three(values):
+    return {
+        "avg": round(float(values.mean()), 4),
+        "min": round(float(values.min()), 4),
+        "max": round(float(values.max()), 4),
+    }
+
+
+def _wrong(timed, body, texts):
+    """Count the results of the first document that are not what direct matching gives, or are missing."""
+    document, distinct = Document.parse(body), {text: Pattern.parse(text) for text in set(texts.values())}
+    matcher, links = Matcher(list(distinct.values())), [whole_link(one) for one in distinct.values()]
+    matches = matcher.match(document)
+    right = {
+        links[key].view.text: from_document(links[key], matches, place, document)
+        for place, key in enumerate(matches.keys.tolist())
+    }
+    documents = {machine: item for machine, name, item in timed.made if name.startswith("documents-")}
+    found, wrong = set(), 0
+    for machine, name, item in timed.made:
+        text = texts[name]
+        if item.kind is Kind.REFERENCE:
+            item = resolved(distinct[text], documents[machine])
+        wrong += name in found or item is None or item.data != right.get(text)
+        found.add(name)
+    return wrong + sum(text in right and name not in found for name, text in texts.items())
+
+
+def _print(found, console):
+    title = (
+        f"{found['subscriptions']:,} subscriptions on {found['machines']} machines, {found['documents']} documents"
+    )
+    table = Table(title=title, title_justify="left")
+    for heading in (
+        "B",
+        "plan",
+        "levels",
+        "source feeds",
+        "view s: avg, min, max",
+        "delivery s: avg, min, max",
+        "wrong",
+    ):
+        table.add_column(heading, justify="left" if heading in ("B", "plan") else "right")
+    for limit, row in found["limits"].items():
+        for name, told in row.items():
+            table.add_row(
+                limit, name, str(told["levels"]), f"{told['source_feeds']} ({told['source_share']:.2%})",
+                ", ".join(f"{told['view_s'][key]:.2f}" for key in ("avg", "min", "max")),
+                ", ".join(f"{told['delivery_s'][key]:.2f}" for key in ("avg", "min", "max")), str(told["wrong"]),
+            )  # fmt: skip
+    console.print(table)
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--subscriptions", type=int, default=10_000, help="how many (10,000)")
+    parser.add_argument("--machines", type=int, default=50, help="on how many machines (50)")
+    parser.add_argument(
+        "--documents", type=int, default=21, help="how many are published; the first only warms (21)"
+    )
+    parser.add_argument("--every", type=float, default=2.0, help="seconds between documents (2)")
+    parser.add_argument(
+        "--source-feeds", type=int, default=80, help="the source's limit; plans use 9/10 of it (80)"
+    )
+    parser.add_argument("--limits", nargs="+", default=LIMITS, help="values of B")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="for choosing, and for improving, a plan (120)"
+    )
+    parser.add_argument("--relays", action="store_true", help="also with a relay on every machine")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
