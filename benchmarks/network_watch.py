@@ -95,7 +95,7 @@ def batches(files, first, last):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         asked = (
             "SELECT count(*) FROM results JOIN hosted ON hosted = key"
-            f" WHERE kind = 1 AND number BETWEEN ? AND ? AND {NO_RELAY}"
+            f" WHERE kind IN (1, 5) AND number BETWEEN ? AND ? AND {NO_RELAY}"
         )
         count += connection.execute(asked, (first, last)).fetchone()[0]
         connection.close()

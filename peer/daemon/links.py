@@ -4,6 +4,9 @@ Both machines may dial at once. Then the connection is kept that the machine wit
 unless the other belongs to a process that has started since. Whoever is behind a connection is what its
 certificate says, and it may be revoked at any time. A connection has two tasks: one reads and never waits for
 anything but the network, one writes all that waits at once.
+
+Keeping connections alive is most of what an idle network costs. One that nothing but signs of life has gone over
+for a while, and that nobody here needs, is hung up; it is dialled again when there is something to say.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import trio
 from overlay.identity import IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import Batch, Bye, Content, Ended, Failed, Frontier, Gap, Level, Opened
+from overlay.wire.frames import Alive, Batch, Bye, Content, Ended, Failed, Frontier, Gap, Level, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -35,6 +38,7 @@ _GOODBYE_S: Final = 1.0
 _AT_ONCE: Final = 512 << 10
 _MOST_REASONS: Final = 100
 """Others have a hand in what reasons say: so many are counted apart, the rest together."""
+_UNUSED_S: Final = 30.0
 _OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
 
 
@@ -62,6 +66,8 @@ class _Wire:
     wake: trio.Event = field(default_factory=trio.Event)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     is_leaving: bool = False
+    used_at: float = field(default_factory=trio.current_time)
+    """When something was last said, or found to be needed."""
 
     def stir(self) -> None:
         """Let the writer look again."""
@@ -74,7 +80,8 @@ def nobody_revoked(network: str) -> RevocationList:
 
 
 class Links:
-    """All connections of one machine. ``find`` says where a machine can be dialled."""
+    """All connections of one machine. ``find`` says where a machine can be dialled; ``needs``, whether a
+    connection is to be kept although nothing is said."""
 
     def __init__(
         self,
@@ -83,8 +90,9 @@ class Links:
         find: Callable[[str], Awaitable[tuple[Address, ...]]],
         *,
         patience: Patience | None = None,
+        needs: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        self.credential, self._listener, self._find = credential, listener, find
+        self.credential, self._listener, self._find, self._needs = credential, listener, find, needs
         self.revocations = nobody_revoked(credential.root.network)
         self._patience = patience or Patience()
         self._incarnation = random.SystemRandom().getrandbits(60)
@@ -133,6 +141,7 @@ class Links:
             return True  # it does not know levels that change
         if isinstance(frame, Content) and wire.connection.version < 3:
             return False  # nor spaces
+        wire.used_at = trio.current_time()
         if isinstance(frame, _OF_FEEDS):
             wire.connection.outbox.put_feed(frame)
         else:
@@ -286,6 +295,8 @@ class Links:
             for frame in frames:
                 if isinstance(frame, Bye):
                     _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
+            if not all(isinstance(frame, Alive) for frame in frames):
+                wire.used_at = trio.current_time()
             self._listener.heard(wire.member, frames)
             wire.stir()
 
@@ -330,6 +341,17 @@ class Links:
         else:
             if wire.connection.outbox:
                 wire.stir()
+            self._part(wire)
+
+    def _part(self, wire: _Wire) -> None:
+        """Hang up if the connection is not used."""
+        now, site = trio.current_time(), wire.member.site
+        if now - wire.used_at < _UNUSED_S or self._wires.get(site) is not wire or wire.is_leaving:
+            return
+        if self._needs(site):
+            wire.used_at = now
+        else:
+            self.hang_up(site, "there is nothing to say")
 
     def _kept(self, wire: _Wire) -> bool:
         """Say whether a new connection is kept beside or instead of the one there is."""

@@ -95,7 +95,7 @@ class PeerDaemon:
         self.site = self.credential.member.site
         self.settings = settings
         self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
-        self.links = Links(self.credential, self, self._find, patience=settings.patience)
+        self.links = Links(self.credential, self, self._find, patience=settings.patience, needs=self._needs)
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
@@ -357,6 +357,9 @@ class PeerDaemon:
 
     async def _renew(self) -> None:
         await self.identity.renew_by(self.ask_source)
+
+    def _needs(self, site: str) -> bool:
+        return site == SOURCE or bool(self.spaces.nodes) or self.host.uses(site)
 
     # What the host asks for.
 

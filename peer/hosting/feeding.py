@@ -235,6 +235,11 @@ class Feeding:
         return 1 + max((feed.level for feed in self.current.feeds), default=0) if self.current else 0
 
     @property
+    def sites(self) -> set[str]:
+        """The machines that feed it, or are about to."""
+        return {site for attempt in (self.current, self.trial) if attempt is not None for site in attempt.sites}
+
+    @property
     def is_live(self) -> bool:
         """Whether every feed of the current choice is open, so that its level is known."""
         return self.current is not None and self.current.is_live

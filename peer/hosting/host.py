@@ -188,6 +188,13 @@ class Host:
         self._finish_draining(now)
         self._run(now)
 
+    def uses(self, site: str) -> bool:
+        """Say whether anything here is fed by a machine, or feeds it."""
+        return any(
+            site in hosted.feeding.sites or any(feed.site == site for feed in hosted.outlet.feeds.values())
+            for hosted in self.subscriptions.values()
+        )
+
     @property
     def has_work(self) -> bool:
         """Whether feeds that are behind could be sent more: call ``tick`` again soon."""
