@@ -66,6 +66,11 @@ def test_a_pattern_that_comes_while_a_document_is_matched_misses_nothing_of_it()
     assert together.of(relayed(7, body), first, many=True).data == direct(first, body)
     together.want(second)
     assert together.of(relayed(7, body), second, many=True).data == direct(second, body)
+    item = relayed(8, body)
+    assert set(together.references(item, "r")) == {first.text, second.text}
+    third = Pattern.parse("//b{cont}")
+    together.want(third)
+    assert set(together.references(item, "r")) == {first.text, second.text, third.text}
 
 
 def test_what_a_relay_lost_or_could_not_read_goes_on_as_it_is():
