@@ -57,6 +57,11 @@ class Committer(Generic[Change, Outcome]):
         """How many changes wait."""
         return len(self._waiting)
 
+    @property
+    def changes(self) -> list[Change]:
+        """What is not committed yet, and not let go of."""
+        return [entry.change for entry in (*self._taken, *self._waiting) if not entry.is_over]
+
     def put(self, change: Change) -> None:
         """Let a change wait for the next transaction."""
         self._waiting.append(_Entry(change))

@@ -95,7 +95,9 @@ class PeerDaemon:
         self.site = self.credential.member.site
         self.settings = settings
         self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
-        self.links = Links(self.credential, self, self._find, patience=settings.patience, needs=self._needs)
+        self.links = Links(self.credential, self, self._find, patience=settings.patience, needs=lambda site: (
+            site == SOURCE or bool(self.spaces.nodes) or self.host.uses(site)
+        ))  # fmt: skip
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
@@ -146,7 +148,7 @@ class PeerDaemon:
                     self.identity.users.append(self.directory.use)
                     nursery.start_soon(self._committer.run)
                     self.hosted.resume()
-                    nursery.start_soon(self.identity.keep_renewed, self._renew)
+                    nursery.start_soon(self.identity.keep_renewed, lambda: self.identity.renew_by(self.ask_source))
                     nursery.start_soon(self.directory.announce, self.own_addresses())
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self.storing.trim)
@@ -355,12 +357,6 @@ class PeerDaemon:
             self._shuns_until = trio.current_time() + _SHUN_S
             self.links.hang_up(SOURCE, "it does not agree with this machine")
 
-    async def _renew(self) -> None:
-        await self.identity.renew_by(self.ask_source)
-
-    def _needs(self, site: str) -> bool:
-        return site == SOURCE or bool(self.spaces.nodes) or self.host.uses(site)
-
     # What the host asks for.
 
     def send(self, site: str, frame: Frame) -> bool:
@@ -369,8 +365,13 @@ class PeerDaemon:
 
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""
-        self.storing.store(subscription, items, upto)
-        self.relaying.stored(subscription, items)
+        self.store_together([(subscription, items, upto)])
+
+    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+        """Store results of several subscriptions at once."""
+        self.storing.store_together(parts)
+        for subscription, items, _ in parts:
+            self.relaying.stored(subscription, items)
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""

@@ -19,7 +19,7 @@ from peer.daemon.questions import NoAnswer
 from peer.hosting.history import Stretch
 from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
-from peer.storage.result_values import Drain, End, Frontier, Results, State
+from peer.storage.result_values import Drain, End, Frontier, Results, State, Together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,11 +49,13 @@ class Storing:
         self.results = 0
         self._refused: dict[str, float] = {}
 
-    def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
-        """Store results, soon."""
-        entries = [entry_of(one) for one in items]
+    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+        """Store results of several subscriptions, soon, and at once."""
+        self.committer.put(Together([self._results(*part) for part in parts]))
+
+    def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         generation = self._host.subscriptions[subscription].configuration.generation
-        self.committer.put(Results(subscription, entries, Frontier(generation, upto)))
+        return Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read results back, what is a reference in full."""
@@ -100,17 +102,32 @@ class Storing:
         return [True] * len(changes)
 
     def _written(self, change: Change, _: bool) -> None:
-        if isinstance(change, Results):
-            self._host.committed(change.subscription, change.frontier.upto)
-            self.results += len(change.entries)
-        if isinstance(change, Results | Drain):
+        for part in _parts(change):
+            self._host.committed(part.subscription, part.frontier.upto)
+            self.results += len(part.entries)
+            self._tell(part.subscription)
+        if isinstance(change, Drain):
             self._tell(change.subscription)
 
     def _failed(self, change: Change, _: StorageError) -> None:
         """What comes after results that were refused would leave a hole: drop it, and begin from the store."""
-        if not isinstance(change, Results):
-            return
-        name = change.subscription
-        self.committer.drop(lambda other: isinstance(other, Results) and other.subscription == name)
-        self._host.abandon(name)
-        self._refused[name] = trio.current_time() + _AGAIN_S
+        names, left = set(), {part.subscription for part in _parts(change)}
+        while left:  # what is stored together with something that is dropped is dropped with it
+            names |= left
+            waiting = [other for other in self.committer.changes if left & _subscriptions(other)]
+            left = {name for other in waiting for name in _subscriptions(other)} - names
+        self.committer.drop(lambda other: bool(names & _subscriptions(other)))
+        for name in names:
+            self._host.abandon(name)
+            self._refused[name] = trio.current_time() + _AGAIN_S
+
+
+def _parts(change: Change) -> Sequence[Results]:
+    """List the results that a change stores."""
+    if isinstance(change, Together):
+        return change.parts
+    return [change] if isinstance(change, Results) else []
+
+
+def _subscriptions(change: Change) -> set[str]:
+    return {part.subscription for part in _parts(change)}

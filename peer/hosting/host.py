@@ -27,7 +27,7 @@ from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from overlay.feeds.intake import Ready
     from overlay.wire.frames import FromReceiver, FromSender
@@ -320,16 +320,20 @@ class Host:
         if hosted.is_draining and before >= hosted.end:
             self._pass_on(hosted, ready.upto)
         else:
-            self._port.store(hosted.name, items, ready.upto)
+            part = (hosted.name, items, ready.upto)
+            if hosted.is_relay and not (self.is_full or hosted.is_draining):
+                self._port.store_together([part, *self._handed_out(hosted, items, before, ready.upto)])
+            else:
+                self._port.store(*part)
             if self.is_full:
                 self._feed_on(hosted, ready.upto)
-            elif hosted.is_relay and not hosted.is_draining:
-                self._hand_out(hosted, items, before, ready.upto)
         return hosted.feeding.trial is not None
 
-    def _hand_out(self, relay: Hosted, items: Sequence[Item], after: int, upto: int) -> None:
+    def _handed_out(
+        self, relay: Hosted, items: Sequence[Item], after: int, upto: int
+    ) -> Iterator[tuple[str, list[Item], int]]:
         """Refer those whom the relay feeds here to what it has just got, if they have all before it: frames with
-        results would take ten times as long. What waits for the disk is bounded by the relay's window."""
+        results would take ten times as long. Yield what is to be stored; it is bounded by the relay's window."""
         matched = relay.outlet.references(items, relay.name)
         for feed, pattern, serving in relay.outlet.relayed_at(after):
             owner, attempt, _ = self._feeds.get(feed, (None, None, 0))
@@ -340,9 +344,9 @@ class Host:
             serving.cursor = upto
             owner.handed(upto)
             hosted.outlet.history.add(found, upto)
-            self._port.store(hosted.name, found, upto)
             if hosted.outlet.feeds:
                 self._wake(hosted.name)
+            yield hosted.name, found, upto
 
     def _had(self, relay: str, number: int) -> Stretch:
         """Read a document that a relay has, or had before it ended."""

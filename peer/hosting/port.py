@@ -21,6 +21,9 @@ class Port(Protocol):
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results and the frontier, together; ``Host.committed`` is called when that is done."""
 
+    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+        """Store for several subscriptions, all or nothing: whatever refers to something is stored with it."""
+
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results in order."""
 

@@ -53,6 +53,7 @@ from peer.storage.result_values import (
     ResultLimits,
     Results,
     State,
+    Together,
 )
 from peer.storage.source_log import SourceLog
 
@@ -93,6 +94,7 @@ __all__ = [
     "State",
     "StorageError",
     "StoredDocument",
+    "Together",
     "Version",
     "Withdrawal",
     "restore",

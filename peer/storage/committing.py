@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, assert_never
 
 from peer.storage.budget import ROW_BYTES
 from peer.storage.errors import LocalFrontierWentBack, LocalMisuse, RemoteStaleGeneration
-from peer.storage.result_values import Begin, Cursor, Drain, DropCursor, End, Install, Kind, Results, State
+from peer.storage.result_values import (
+    Begin,
+    Cursor,
+    Drain,
+    DropCursor,
+    End,
+    Install,
+    Kind,
+    Results,
+    State,
+    Together,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,6 +53,9 @@ class Committing:
                 self._begin(change)
             case Results():
                 self._results(change)
+            case Together():
+                for part in change.parts:
+                    self._results(part)
             case Install():
                 self._install(change)
             case Drain():

@@ -148,6 +148,14 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """Results of several subscriptions that are stored all at once or not at all: documents, and what refers to
+    them."""
+
+    parts: Sequence[Results]
+
+
+@dataclass(frozen=True, slots=True)
 class Drain:
     """A subscription was withdrawn at ``end``: what lies behind is not stored any more."""
 
@@ -179,4 +187,4 @@ class DropCursor:
     name: str
 
 
-Change: TypeAlias = Begin | Install | Results | Drain | End | Cursor | DropCursor
+Change: TypeAlias = Begin | Install | Results | Together | Drain | End | Cursor | DropCursor

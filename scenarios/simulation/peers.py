@@ -15,7 +15,7 @@ from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
 from peer.storage.errors import StorageError
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Frontier, ResultLimits, Results
+from peer.storage.result_values import Frontier, ResultLimits, Results, Together
 from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
 from scenarios.simulation.tasks import Tasks
@@ -254,9 +254,16 @@ class PeerMachine:
 
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""
+        self.disk.put(self._results(subscription, items, upto))
+
+    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+        """Store results of several subscriptions at once."""
+        self.disk.put(Together([self._results(*part) for part in parts]))
+
+    def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         assert self.host is not None
         generation = self.host.subscriptions[subscription].configuration.generation
-        self.disk.put(Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto)))
+        return Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read results back."""
@@ -282,11 +289,13 @@ class PeerMachine:
     # The disk.
 
     def _committed(self, change: Change, _: bool) -> None:
-        if isinstance(change, Results) and self.host is not None:
-            found = self.results.frontier(change.subscription)
+        parts = change.parts if isinstance(change, Together) else [change] if isinstance(change, Results) else []
+        for part in parts:
+            found = self.results.frontier(part.subscription)
             assert found is not None
-            self._safe[change.subscription] = found.upto
-            self.host.committed(change.subscription, change.frontier.upto)
+            self._safe[part.subscription] = found.upto
+            if self.host is not None:
+                self.host.committed(part.subscription, part.frontier.upto)
 
     def _tick(self, life: int) -> None:
         if life != self.life or self.host is None:

@@ -84,6 +84,11 @@ class _Machine:
         self._stored.append((subscription, upto))
         self._timed.made.extend((self.name, subscription, item) for item in items)
 
+    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+        """Store for several."""
+        for part in parts:
+            self.store(*part)
+
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Nothing needs to be read back: everybody is up to date, or begins with the next document."""
         raise LookupError(f"{subscription} on {self.name} is asked for ({after}, {upto}]")

@@ -111,6 +111,10 @@ def test_a_relay_takes_the_other_subscriptions_over_and_lets_them_go_again():
         def store(self, subscription, items, upto):
             self.kept.setdefault(subscription, []).extend(items)
 
+        def store_together(self, parts):
+            for part in parts:
+                self.store(*part)
+
         def stored(self, subscription, after, upto, most_bytes):
             return Stretch([one for one in self.kept.get(subscription, []) if after < one.number <= upto], upto)
 

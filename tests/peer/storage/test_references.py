@@ -17,6 +17,7 @@ from peer.storage import (
     Results,
     ResultStore,
     State,
+    Together,
 )
 
 EVERYTHING = 1 << 40
@@ -129,3 +130,13 @@ def test_after_any_trimming_everything_above_lowest_can_be_read_and_the_bytes_ar
                 store.held_bytes,
             )
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_what_is_stored_together_is_stored_all_or_not_at_all(tmp_path):
+    with opened(tmp_path) as store:
+        store.commit(begin("r", "s", "t"))
+        with pytest.raises(LocalMisuse, match="u is not hosted"):
+            store.commit([Together([document(1), refers("s", 1), refers("u", 1)])])
+        assert (read(store, "r"), read(store, "s")) == ([], [])
+        store.commit([Together([document(1), refers("s", 1), refers("t", 1)])])
+        assert read(store, "s") == read(store, "t") == [(1, Kind.REFERENCE, "d1", BODY)]
