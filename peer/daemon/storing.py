@@ -51,7 +51,8 @@ class Storing:
 
     def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
         """Store results of several subscriptions, soon, and at once."""
-        self.committer.put(Together([self._results(*part) for part in parts]))
+        results = [self._results(*part) for part in parts]
+        self.committer.put(results[0] if len(results) == 1 else Together(results))
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         generation = self._host.subscriptions[subscription].configuration.generation

@@ -7,7 +7,7 @@ import trio
 
 from peer.daemon.questions import NoAnswer
 from peer.storage.errors import DiskFull, RemoteStaleGeneration
-from peer.storage.result_values import Results
+from peer.storage.result_values import Results, Together
 from tests.peer.daemon.network import live_network, rows
 from tests.peer.daemon.test_live_network import wanted
 from xmlmatch import Pattern
@@ -83,18 +83,26 @@ async def test_a_source_whose_disk_is_full_refuses_and_goes_on(tmp_path):
         assert network.source.status()["storage"] == ""
 
 
-async def test_results_that_the_store_refuses_are_fetched_again_and_others_are_stored(tmp_path):
+def stored_by(change):
+    """Return the subscriptions for which a change stores results, if it is of the kind looked for."""
+    parts = change.parts if isinstance(change, Together) else [change]
+    return {part.subscription for part in parts if isinstance(part, Results)}
+
+
+@pytest.mark.parametrize("relay", ["never", "always"])
+async def test_results_that_the_store_refuses_are_fetched_again_and_others_are_stored(tmp_path, relay):
     async with live_network(tmp_path) as network:
-        one = await network.start_peer("p1")
+        one = await network.start_peer("p1", relay=relay)
         await one.connected.wait()
         names = [(await one.subscribe(Pattern.parse("//b{val}")))["subscription"] for _ in range(2)]
         published = {}
+        await one.relaying.look()  # with a relay, results are stored together with its documents
         await rows(one, names[0], await publish(network, published, 2))
         write, refused = one._committer.write, []
 
         def once(changes):
             """Refuse the results of one document: whatever comes with them, and then alone."""
-            if not refused and any(isinstance(c, Results) and c.subscription == names[0] for c in changes):
+            if not refused and any(names[0] in stored_by(c) for c in changes):
                 refused.extend(changes if len(changes) == 1 else [])
                 raise RemoteStaleGeneration(names[0], 1, 0)
             return write(changes)
