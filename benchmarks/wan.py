@@ -80,11 +80,10 @@ def plans(patterns, statistics, arguments, limit, *, relays):
     )  # fmt: skip
     table = find_candidates(problem.graph, problem.k, statistics=statistics, link_bytes=problem.weights.link_bytes)
     prices = price(problem.graph, table, statistics, problem.weights)
-    for name in ("relays",) if relays else ("ILP", "best"):
-        chosen = choose_plan(problem, table, prices, arguments.seconds)
-        if name != "ILP":
-            chosen = improve_plan(chosen, arguments.seconds)
-        yield name, plan_table(chosen).to_pylist()
+    chosen = choose_plan(problem, table, prices, arguments.seconds)
+    if not relays:
+        yield "ILP", plan_table(chosen).to_pylist()
+    yield "relays" if relays else "best", plan_table(improve_plan(chosen, arguments.seconds)).to_pylist()
 
 
 def run(rows, bodies, arguments):
