@@ -76,14 +76,12 @@ class Listed(_Part, frozen=True):
 
 class SubscriptionsPart(_Part, frozen=True):
     """``count`` subscriptions of a preset, spread over the hosts in turns, besides those listed. ``limit``: how
-    many others each may feed (B). ``planned``: whether a full plan comes before the first document, of least
-    load or, after that, of low latency."""
+    many others each may feed (B)."""
 
     preset: Annotated[str, msgspec.Meta(pattern="^(wan|table2)$")] = "wan"
     count: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
     listed: list[Listed] = []
-    planned: Annotated[str, msgspec.Meta(pattern="^(no|load|latency)$")] = "no"
 
 
 class DocumentsPart(_Part, frozen=True):

@@ -39,6 +39,7 @@ _AT_ONCE: Final = 512 << 10
 _MOST_REASONS: Final = 100
 """Others have a hand in what reasons say: so many are counted apart, the rest together."""
 _UNUSED_S: Final = 30.0
+"""So long a connection that nobody needs is kept: dialling again takes a greeting."""
 _OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
 
 

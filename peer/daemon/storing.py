@@ -19,7 +19,7 @@ from peer.daemon.questions import NoAnswer
 from peer.hosting.history import Stretch
 from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
-from peer.storage.result_values import Drain, End, Frontier, Results, State, Together
+from peer.storage.result_values import Drain, End, Frontier, Results, State, Together, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ class Storing:
         return [True] * len(changes)
 
     def _written(self, change: Change, _: bool) -> None:
-        for part in _parts(change):
+        for part in results_of(change):
             self._host.committed(part.subscription, part.frontier.upto)
             self.results += len(part.entries)
             self._tell(part.subscription)
@@ -112,7 +112,7 @@ class Storing:
 
     def _failed(self, change: Change, _: StorageError) -> None:
         """What comes after results that were refused would leave a hole: drop it, and begin from the store."""
-        names, left = set(), {part.subscription for part in _parts(change)}
+        names, left = set(), {part.subscription for part in results_of(change)}
         while left:  # what is stored together with something that is dropped is dropped with it
             names |= left
             waiting = [other for other in self.committer.changes if left & _subscriptions(other)]
@@ -123,12 +123,5 @@ class Storing:
             self._refused[name] = trio.current_time() + _AGAIN_S
 
 
-def _parts(change: Change) -> Sequence[Results]:
-    """List the results that a change stores."""
-    if isinstance(change, Together):
-        return change.parts
-    return [change] if isinstance(change, Results) else []
-
-
 def _subscriptions(change: Change) -> set[str]:
-    return {part.subscription for part in _parts(change)}
+    return {part.subscription for part in results_of(change)}

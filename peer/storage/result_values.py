@@ -188,3 +188,16 @@ class DropCursor:
 
 
 Change: TypeAlias = Begin | Install | Results | Together | Drain | End | Cursor | DropCursor
+
+
+def results_of(change: Change) -> Sequence[Results]:
+    """List the results that a change stores.
+
+    >>> results_of(Together([Results("s", [], Frontier(1, 7))])) == [Results("s", [], Frontier(1, 7))]
+    True
+    >>> results_of(End("s"))
+    []
+    """
+    if isinstance(change, Together):
+        return change.parts
+    return [change] if isinstance(change, Results) else []

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 _AGAIN_S: Final = 0.1
 _LOOK_S: Final = 0.25
 _END_S: Final = 2.0
-_STEADY: Final = 5
-"""The source feeds as many as before so many looks in a row: everybody follows the plan."""
-_MOST_LOOKS: Final = 180
 _AT_ONCE: Final = 8
 """How many subscribe at once: what is asked of the source waits for its disk, mostly."""
 
@@ -106,7 +103,7 @@ class Run:
     def play(self) -> Story:
         """Run all of it."""
         with self._plans:
-            for phase in (self._start, self._subscribe, self._plan, self._publish, self._settle, self._look):
+            for phase in (self._start, self._subscribe, self._publish, self._settle, self._look):
                 begun = time.monotonic()
                 phase()
                 self.story.seconds[phase.__name__.strip("_")] = round(time.monotonic() - begun, 2)
@@ -139,24 +136,6 @@ class Run:
                 self._going("subscribing", done, len(self._cast.first))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # who interrupts does not wait for answers
-
-    def _plan(self) -> None:
-        """Make a full plan, if one is wanted, and wait until everybody follows it."""
-        wanted = self._scenario.subscriptions.planned
-        if wanted == "no":
-            return
-        self._told(f"planning for {'the least load' if wanted == 'load' else 'low latency'}")
-        self._plans.begin(0.0, latency=wanted == "latency")
-        while not self._plans.are_done:
-            self._going("waiting for the plan", 0, 1)
-            time.sleep(_LOOK_S)
-        if "failed" in self._plans.told[-1]:
-            raise RunFailed(f"there is no plan: {self._plans.told[-1]['failed']}")
-        seen: list[int] = []
-        while len(seen) < _STEADY or (len(set(seen[-_STEADY:])) > 1 and len(seen) < _MOST_LOOKS):
-            seen.append(self._network.one(SOURCE, "status")["feeds"])
-            self._going("following the plan", 0, 1)
-            time.sleep(1.0)
 
     def _publish(self) -> None:
         """Publish at the rate while events happen."""

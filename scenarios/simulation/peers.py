@@ -15,7 +15,7 @@ from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
 from peer.storage.errors import StorageError
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Frontier, ResultLimits, Results, Together
+from peer.storage.result_values import Frontier, ResultLimits, Results, Together, results_of
 from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
 from scenarios.simulation.tasks import Tasks
@@ -289,8 +289,7 @@ class PeerMachine:
     # The disk.
 
     def _committed(self, change: Change, _: bool) -> None:
-        parts = change.parts if isinstance(change, Together) else [change] if isinstance(change, Results) else []
-        for part in parts:
+        for part in results_of(change):
             found = self.results.frontier(part.subscription)
             assert found is not None
             self._safe[part.subscription] = found.upto

@@ -141,6 +141,20 @@ async def test_refreshing_brings_replicas_back():
         assert await nodes.alive[-1].get("site", "a") == record
 
 
+async def test_a_node_that_comes_and_goes_is_not_handed_everything_each_time(monkeypatch):
+    async with open_nodes(2) as nodes:
+        node, other = (dht._node for dht in nodes.alive)
+        now, errands = [1000.0], []
+        monkeypatch.setattr(node, "clock", lambda: now[0])
+        monkeypatch.setattr(node, "_errand", lambda errand: errands.append(errand) or True)
+        node._handed.clear()
+        contact = other.protocol.router.node
+        for later in (0.0, 30.0, 59.0, 61.0):
+            now[0] = 1000.0 + later
+            node._note_newcomer(contact)
+        assert len(errands) == 2
+
+
 async def test_own_records_are_put_again_and_renewed():
     settings = DhtSettings(k=8, timeout_s=0.15, republish_s=0.4, renew_before_s=1000)
 

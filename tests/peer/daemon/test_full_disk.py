@@ -7,7 +7,7 @@ import trio
 
 from peer.daemon.questions import NoAnswer
 from peer.storage.errors import DiskFull, RemoteStaleGeneration
-from peer.storage.result_values import Results, Together
+from peer.storage.result_values import results_of
 from tests.peer.daemon.network import live_network, rows
 from tests.peer.daemon.test_live_network import wanted
 from xmlmatch import Pattern
@@ -83,12 +83,6 @@ async def test_a_source_whose_disk_is_full_refuses_and_goes_on(tmp_path):
         assert network.source.status()["storage"] == ""
 
 
-def stored_by(change):
-    """Return the subscriptions for which a change stores results, if it is of the kind looked for."""
-    parts = change.parts if isinstance(change, Together) else [change]
-    return {part.subscription for part in parts if isinstance(part, Results)}
-
-
 @pytest.mark.parametrize("relay", ["never", "always"])
 async def test_results_that_the_store_refuses_are_fetched_again_and_others_are_stored(tmp_path, relay):
     async with live_network(tmp_path) as network:
@@ -102,7 +96,7 @@ async def test_results_that_the_store_refuses_are_fetched_again_and_others_are_s
 
         def once(changes):
             """Refuse the results of one document: whatever comes with them, and then alone."""
-            if not refused and any(names[0] in stored_by(c) for c in changes):
+            if not refused and any(names[0] == one.subscription for c in changes for one in results_of(c)):
                 refused.extend(changes if len(changes) == 1 else [])
                 raise RemoteStaleGeneration(names[0], 1, 0)
             return write(changes)

@@ -1,7 +1,11 @@
-"""Connections that nobody needs are hung up, and made again when there is something to say."""
+"""Connections that nobody needs are hung up, and made again when there is something to say; who is too slow to
+greet is dialled less and less often."""
+
+from functools import partial
 
 import trio
 
+from overlay.identity import Address
 from peer.daemon import links
 from tests.peer.daemon.network import live_network, rows
 from xmlmatch import Pattern
@@ -43,3 +47,36 @@ async def test_a_connection_lasts_as_long_as_something_is_fed_over_it(tmp_path, 
         name = await subscribe()
         number = (await network.source.publish("source", "d", "d", BODY))["number"]
         assert await rows(other, name, number) == {number: [{"a.val": "1"}]}
+
+
+async def test_who_is_too_slow_to_greet_rests_longer_each_time_until_it_is_reached(tmp_path, monkeypatch):
+    accepted = []
+
+    async def say_nothing(stream):
+        accepted.append(stream)
+        await trio.sleep_forever()
+
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        peer = await network.start_peer("p1")
+        await peer.connected.wait()
+        monkeypatch.setattr(links, "_HANDSHAKE_S", 0.5)
+        [listener] = await nursery.start(partial(trio.serve_tcp, say_nothing, 0, host="127.0.0.1"))
+        mute = Address("127.0.0.1", listener.socket.getsockname()[1])
+
+        async def find(_):
+            return (mute,)
+
+        monkeypatch.setattr(peer.links, "_find", find)
+        rests = []
+        for _ in range(3):
+            peer.links.dial("p2")
+            await until(lambda: not peer.links.is_dialling("p2"))
+            rest, at = peer.links._slow["p2"]
+            rests.append(rest)
+            assert at > trio.current_time()
+            peer.links.dial("p2")
+            assert not peer.links.is_dialling("p2")  # it rests
+            peer.links._slow["p2"] = rest, 0.0
+        assert (rests, len(accepted)) == ([2.0, 4.0, 8.0], 3)
+        assert peer.links.refused["it takes too long"] == 3
+        nursery.cancel_scope.cancel()

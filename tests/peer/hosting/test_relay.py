@@ -97,33 +97,34 @@ def test_only_whole_documents_can_be_asked_for_what_matching_gives():
     assert Joining(DOCUMENTS, (DOCUMENTS,)).cuts() == [b""]
 
 
+class Port:
+    """Stores at once; what is to be sent is remembered."""
+
+    def __init__(self):
+        self.sent, self.kept = [], {}
+
+    def send(self, site, frame):
+        self.sent.append((site, frame))
+        return True
+
+    def store(self, subscription, items, upto):
+        self.kept.setdefault(subscription, []).extend(items)
+
+    def store_together(self, parts):
+        for part in parts:
+            self.store(*part)
+
+    def stored(self, subscription, after, upto, most_bytes):
+        return Stretch([one for one in self.kept.get(subscription, []) if after < one.number <= upto], upto)
+
+    def had(self, relay, number):
+        return self.stored(relay, number - 1, number, 1)
+
+    def forbids(self, site, asked):
+        return ""
+
+
 def test_a_relay_takes_the_other_subscriptions_over_and_lets_them_go_again():
-    class Port:
-        """Stores at once; what is to be sent is remembered."""
-
-        def __init__(self):
-            self.sent, self.kept = [], {}
-
-        def send(self, site, frame):
-            self.sent.append((site, frame))
-            return True
-
-        def store(self, subscription, items, upto):
-            self.kept.setdefault(subscription, []).extend(items)
-
-        def store_together(self, parts):
-            for part in parts:
-                self.store(*part)
-
-        def stored(self, subscription, after, upto, most_bytes):
-            return Stretch([one for one in self.kept.get(subscription, []) if after < one.number <= upto], upto)
-
-        def had(self, relay, number):
-            return self.stored(relay, number - 1, number, 1)
-
-        def forbids(self, site, asked):
-            return ""
-
     port = Port()
     host = Host("m0", "source", port, random.Random(1))
 
