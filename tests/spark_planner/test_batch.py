@@ -109,7 +109,8 @@ import sys, threading, time, os, signal
 from pathlib import Path
 from spark_planner.batch import Options, run_batch
 
-def executors():
+def at_work():
+    "The executors below this process in which a Python worker runs: their first task of ours is under way."
     below, lines = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -123,28 +124,18 @@ def executors():
     while left:
         process = left.pop()
         left += below.get(process, [])
-        if process != os.getpid() and b"CoarseGrainedExecutorBackend" in lines.get(process, b""):
+        executor = process != os.getpid() and b"CoarseGrainedExecutorBackend" in lines.get(process, b"")
+        if executor and any(b"pyspark" in lines.get(child, b"") for child in below.get(process, [])):
             found.append(process)
     return found
 
 killed = []
 def watch():
-    from pyspark import SparkContext
     while not killed:
         time.sleep(0.02)
-        context = SparkContext._active_spark_context
-        if context is None or getattr(context, "_jsc", None) is None:
-            continue  # not there yet, or only half
-        try:
-            stages = context.statusTracker().getActiveStageIds()
-            infos = [context.statusTracker().getStageInfo(stage) for stage in stages]
-        except Exception as exc:  # it is being made, or has just been stopped
-            print(repr(exc), file=sys.stderr)
-            continue
-        if any(info is not None and info.numActiveTasks > 0 for info in infos):
-            for pid in executors()[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
+        for pid in at_work()[:1]:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
 
 threading.Thread(target=watch, daemon=True).start()
 folder, out = Path(sys.argv[1]), Path(sys.argv[2])
