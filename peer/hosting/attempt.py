@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING
 
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.receiving import Stage
+from peer.hosting.results import Joining
+from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     from overlay.feeds.intake import Intake
     from overlay.feeds.receiving import Receiving
     from overlay.wire.frames import FromSender
     from peer.hosting.configuration import Input
-    from peer.hosting.results import Joining
 
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """A choice of inputs (none: the source), and the state of the feed from each. ``place``: its place among the
-    choices."""
+    """A choice of inputs (none: the source), and the state of the feed from each it needs. ``place``: its place
+    among the choices."""
 
     place: int
+    choice: tuple[Input, ...]
     inputs: tuple[Input, ...]
     joining: Joining
     sites: tuple[str, ...]
@@ -76,3 +78,16 @@ class Attempt:
         for item in items:
             self.intake.take(number, item, feed.covered)
         self.intake.take(number, None, feed.covered)
+
+
+def needed(pattern: Pattern, choice: tuple[Input, ...]) -> tuple[tuple[Input, ...], Joining]:
+    """Say how results come from a choice, and from which of its inputs. ``BadLink`` if they cannot.
+
+    A plan goes by measured sizes, and may name an input because it is cheaper for a node that another has as well.
+    Here assumed sizes decide, and who would be asked for nothing is left out.
+    """
+    joining = Joining(pattern, tuple(Pattern.parse(one.pattern) for one in choice))
+    if joining.rewriting is None or all(link.provisions for link in joining.rewriting.links):
+        return choice, joining
+    inputs = tuple(one for one, link in zip(choice, joining.rewriting.links, strict=True) if link.provisions)
+    return needed(pattern, inputs)

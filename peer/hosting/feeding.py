@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from overlay.feeds.intake import Intake
 from overlay.feeds.receiving import Receiving
 from overlay.wire.frames import Open
-from peer.hosting.attempt import Attempt
-from peer.hosting.results import BadLink, Joining
-from xmlmatch import Pattern, PatternError
+from peer.hosting.attempt import Attempt, needed
+from peer.hosting.results import BadLink
+from xmlmatch import PatternError
 
 if TYPE_CHECKING:
     import random
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from overlay.feeds.intake import Ready
     from overlay.wire.frames import FromReceiver, FromSender
     from peer.hosting.configuration import Configuration, Input
+    from xmlmatch import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Feeding:
             self.begin(now)
             return
         wanted = next(iter(self._choices), ())
-        if self.current.inputs == wanted:
+        if self.current.choice == wanted:
             self.current.place = 0 if wanted else SOURCE_PLACE
             return
         self.current.place = SOURCE_PLACE + 1  # worse than anything in the new configuration
@@ -262,16 +263,16 @@ class Feeding:
         place = self._best(now)
         if place is None:
             return None
-        inputs: tuple[Input, ...] = () if place == SOURCE_PLACE else self._choices[place]
+        choice: tuple[Input, ...] = () if place == SOURCE_PLACE else self._choices[place]
         try:
-            joining = Joining(self.pattern, tuple(Pattern.parse(one.pattern) for one in inputs))
+            inputs, joining = needed(self.pattern, choice)
             cuts = joining.cuts()
         except (BadLink, PatternError):
             self._rest(place, now)
             return self._attempt(now)
-        sites = self._sites(place)
+        sites = tuple(one.site for one in inputs) or (self.source,)
         feeds = [Receiving(self.port.next_feed(), self.frontier, self.port.window) for _ in sites]
-        attempt = Attempt(place, inputs, joining, sites, feeds, Intake(len(feeds), self.frontier), now)
+        attempt = Attempt(place, choice, inputs, joining, sites, feeds, Intake(len(feeds), self.frontier), now)
         for number, (feed, site, cut) in enumerate(zip(feeds, sites, cuts, strict=True)):
             self.port.registered(feed.feed, self, attempt, number)
             upstream = inputs[number].subscription if inputs else ""

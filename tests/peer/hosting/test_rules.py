@@ -253,3 +253,15 @@ def test_a_way_with_two_machines_takes_over_when_both_are_open():
     machine.host.handle("source", Frontier(old, 10, 12), 0.0)
     assert machine.stored_upto == [12]
     assert machine.take(Cancel, "source") == []
+
+
+def test_an_input_that_would_be_asked_for_nothing_is_not_fed_from():
+    text = "//a[c]/b{val}"
+    choice = (Input("u1", "m1", "//b{val}"), Input("u2", "m2", "//a[c]/b{cont}"))
+    machine = Machine(choice, text=text)
+    machine.opened("m2")
+    assert machine.take(Open) == []
+    assert machine.hosted.feeding.is_live
+    machine.install(choice, revision=2, text=text)
+    assert machine.take(Open) == []
+    assert [one.subscription for one in machine.hosted.feeding.current.inputs] == ["u2"]
