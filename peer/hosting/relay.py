@@ -56,7 +56,7 @@ def resolved(pattern: Pattern, item: Item) -> Item | None:
     if item.kind is not Kind.RESULTS:
         return item
     try:
-        document = _document(item)
+        document = document_of(item)
         matches = Matcher([pattern]).match(document)
     except XmlMatchError as exc:
         return _failed(item, exc)
@@ -178,7 +178,7 @@ class Rematching:
 
     def _match(self, item: Item) -> tuple[Document, Matches]:
         if self._matched is None or self._matched[0] is not item:
-            document = _document(item)
+            document = document_of(item)
             self._matched = item, document, self._matcher.match(document)
         return self._matched[1:]
 
@@ -187,7 +187,8 @@ class Rematching:
         self._made_bytes = 0
 
 
-def _document(item: Item) -> Document:
+def document_of(item: Item) -> Document:
+    """Parse the document that a relay has stored."""
     nodes = read_whole(DOCUMENTS, item.data).nodes
     start, end = nodes.conts[:, 0].tolist()
     return Document.parse(nodes.payload[start:end].tobytes())

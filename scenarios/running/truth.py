@@ -15,14 +15,15 @@ import numpy as np
 
 from overlay.feeds.items import Item
 from overlay.feeds.items import Kind as ItemKind
-from peer.hosting.relay import resolved_reference
+from peer.hosting.relay import document_of, resolved_reference
 from peer.hosting.results import decode_whole, from_document, whole_link
 from peer.storage.result_values import Kind
 from rewriting.errors import RewritingError
 from xmlmatch import Document, Matcher, Pattern, match
+from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -90,19 +91,21 @@ class Truth:
         self._places = {text: place for place, text in enumerate(distinct)}
         self._bodies = {one.number: one.body for one in documents}
         self._hashes: dict[tuple[int, int], bytes] = {}
-        self._followed: dict[tuple[str, int, bytes], bool] = {}
-        matcher = Matcher(list(distinct.values()))
-        links = [whole_link(pattern) for pattern in distinct.values()]
+        self._relayed: dict[bytes, dict[int, bytes]] = {}
+        self._matcher = Matcher(list(distinct.values()))
+        self._links = [whole_link(pattern) for pattern in distinct.values()]
         self.bytes = np.zeros(len(distinct), np.int64)
         """How much the results of each pattern take together."""
         for one in documents:
-            document = Document.parse(one.body)
-            matches = matcher.match(document)
-            for at, place in enumerate(matches.keys.tolist()):
-                data = from_document(links[place], matches, at, document)
+            for place, data in self._results(Document.parse(one.body)):
                 self._hashes[place, one.number] = _hash(data)
                 self.bytes[place] += len(data)
             tick()
+
+    def _results(self, document: Document) -> Iterator[tuple[int, bytes]]:
+        matches = self._matcher.match(document)
+        for at, place in enumerate(matches.keys.tolist()):
+            yield place, from_document(self._links[place], matches, at, document)
 
     def place(self, pattern: Pattern) -> int:
         """Return the number of a pattern."""
@@ -125,13 +128,35 @@ class Truth:
             return False
         return found == list(match(pattern, Document.parse(self._bodies[number])).rows())
 
-    def is_right_reference(self, pattern: Pattern, number: int, document: bytes) -> bool:
-        """Say whether what a stored document gives are the results; looked at once for equal documents."""
-        key = (pattern.text, number, _hash(document))
-        if key not in self._followed:
-            found = resolved_reference(pattern, Item(number, ItemKind.RESULTS, document))
-            self._followed[key] = found.kind is ItemKind.RESULTS and self.is_right(pattern, number, found.data)
-        return self._followed[key]
+    def is_right_reference(self, pattern: Pattern, number: int, relayed: Relayed) -> bool:
+        """Say whether what a stored document gives are the results."""
+        known = self._hashes.get((self.place(pattern), number))
+        if known is not None and known == relayed.hashes.get(self.place(pattern)):
+            return True
+        try:
+            found = resolved_reference(pattern, Item(number, ItemKind.RESULTS, relayed.data))
+        except RewritingError:
+            return False
+        return found.kind is ItemKind.RESULTS and self.is_right(pattern, number, found.data)
+
+    def relayed(self, data: bytes) -> Relayed:
+        """Match a document as a relay has stored it; once for equal ones."""
+        key = _hash(data)
+        if key not in self._relayed:
+            try:
+                document = document_of(Item(0, ItemKind.RESULTS, data))
+                self._relayed[key] = {place: _hash(found) for place, found in self._results(document)}
+            except (XmlMatchError, RewritingError):
+                self._relayed[key] = {}
+        return Relayed(data, self._relayed[key])
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """A document as a relay has stored it, and the hash of what each pattern has on it."""
+
+    data: bytes
+    hashes: Mapping[int, bytes]
 
 
 def judge(
@@ -147,29 +172,52 @@ def judge(
     for host, mine in by_host.items():
         connection = sqlite3.connect(f"{stores[host].absolute().as_uri()}?mode=ro", uri=True)
         try:
+            relayed = {
+                seq: truth.relayed(data)
+                for seq, data in connection.execute(
+                    "SELECT seq, data FROM results WHERE seq IN (SELECT document FROM results)"
+                )
+            }
             for one in mine:
-                _judge_one(connection, one, numbers, truth, verdict, ahead_s=(clocks or {}).get(host, 0.0))
+                rows = _Rows(connection, relayed, truth, ahead_s=(clocks or {}).get(host, 0.0))
+                _judge_one(rows, one, numbers, truth, verdict)
         finally:
             connection.close()
     return verdict
 
 
-def _judge_one(
-    connection: sqlite3.Connection, one: Owed, documents: Mapping[int, Published], truth: Truth, verdict: Verdict,
-    *, ahead_s: float,
-) -> None:  # fmt: skip
-    rows = connection.execute(
-        "SELECT r.number, r.kind, r.after, r.at, coalesce(d.data, r.data) FROM results AS r JOIN hosted"
-        " ON r.hosted = key LEFT JOIN results AS d ON d.seq = r.document WHERE id = ? ORDER BY r.seq",
-        (one.name,),
-    )
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The results of one host."""
+
+    connection: sqlite3.Connection
+    relayed: Mapping[int, Relayed]
+    truth: Truth
+    ahead_s: float
+
+    def of(self, one: Owed) -> Iterator[tuple[int, int, int, float, bool]]:
+        """Yield number, kind, after, when by our clock it was stored, and whether it is right."""
+        rows = self.connection.execute(
+            "SELECT number, kind, after, at, document, data FROM results JOIN hosted ON hosted = key"
+            " WHERE id = ? ORDER BY seq",
+            (one.name,),
+        )
+        for number, kind, after, at, document, data in rows:
+            if kind == Kind.REFERENCE:
+                meant = self.relayed.get(document)
+                is_right = meant is not None and self.truth.is_right_reference(one.pattern, number, meant)
+            else:
+                is_right = kind == Kind.BATCH and self.truth.is_right(one.pattern, number, data)
+            yield number, kind, after, at - self.ahead_s, is_right
+
+
+def _judge_one(rows: _Rows, one: Owed, documents: Mapping[int, Published], truth: Truth, verdict: Verdict) -> None:
     place = truth.place(one.pattern)
     missing = {number for number in documents if one.owes(number) and truth.expects(place, number)}
     verdict.expected += len(missing)
     times = verdict.times.setdefault(one.name, {})
     last = 0
-    for number, kind, after, at, data in rows:
-        is_right = truth.is_right_reference if kind == Kind.REFERENCE else truth.is_right
+    for number, kind, after, at, is_right in rows.of(one):
         if number <= last:
             verdict.complain(f"{one.name} at {one.host}: {number} stands after {last}")
         last = number
@@ -179,15 +227,15 @@ def _judge_one(
         elif kind == Kind.ERROR:
             verdict.errors += 1
             missing.discard(number)
-        elif one.may_have(number, at - ahead_s) and is_right(one.pattern, number, data):
+        elif one.may_have(number, at) and is_right:
             verdict.early += 1
         elif number not in missing:
             verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has {number}, which is not owed")
         else:
             missing.discard(number)
             verdict.delivered += 1
-            times[number] = at - ahead_s - documents[number].due
-            if not is_right(one.pattern, number, data):
+            times[number] = at - documents[number].due
+            if not is_right:
                 verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has another result for {number}")
     for number in sorted(missing):
         verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) lacks {number}")

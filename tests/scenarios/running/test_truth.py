@@ -136,3 +136,8 @@ def test_references_are_right_if_what_they_refer_to_is(right, tmp_path):
         other = "(SELECT data FROM results WHERE hosted = 3 AND number = 8)"
         connection.execute(f"UPDATE results SET data = {other} WHERE hosted = 3 AND number = 7")
     assert [one.split(") ")[-1] for one in verdict(path).violations] == ["has another result for 7"]
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE results SET document = NULL WHERE hosted = 1 AND number = 8")
+        connection.execute("UPDATE results SET data = x'00' WHERE hosted = 3 AND number = 7")
+    said = [one.split(") ")[-1] for one in verdict(path).violations]
+    assert said == ["has another result for 7", "has another result for 8"]
