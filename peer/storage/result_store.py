@@ -75,6 +75,7 @@ class ResultStore:
             committing = Committing(connection, self._clock())
             for change in changes:
                 committing.apply(change)
+            committing.finish()
             if committing.added_bytes:
                 connection.execute("UPDATE totals SET held_bytes = held_bytes + ?", (committing.added_bytes,))
 
