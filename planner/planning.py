@@ -49,15 +49,17 @@ class Figures:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A plan and what is known of it. ``chosen`` is the configuration of least utilization, ``configuration``
-    the final one. ``figures``: by stage: ``ilp`` as the solver left it, ``ties`` broken by latency, ``loga``,
-    ``best``. ``latency_bound``: proven, for the same source feeds."""
+    """A plan and what is known of it. ``solved`` is the configuration of least utilization as the solver left it,
+    ``chosen`` the same with ties broken by latency, ``configuration`` the final one. ``figures``: by stage:
+    ``ilp`` of the first, ``ties`` of the second, ``loga``, ``best``. ``latency_bound``: proven, for the same source
+    feeds."""
 
     problem: Problem
     table: CandidateTable
     prices: Prices
     program: Program
     selection: Selection
+    solved: Configuration
     chosen: Configuration
     configuration: Configuration
     figures: dict[str, Figures]
@@ -127,6 +129,7 @@ def choose_plan(
     if selection.taken is None:
         raise NoPlanFound("time ran out; allow more of it, higher limits or more feeds of the source")
     chosen = expand(problem, table, prices, program, selection.taken)
+    solved = chosen.copy()
     order = class_order(table)
     timing = Timing.of(problem, table, prices, chosen, order=order)
     figures = {"ilp": figures_of(problem, table, prices, timing, order)}
@@ -136,7 +139,7 @@ def choose_plan(
         "candidates": clock["candidates"] - clock["start"], "solve": time.monotonic() - clock["candidates"],
     }  # fmt: skip
     return Plan(
-        problem, table, prices, program, selection, chosen, chosen.copy(), figures,
+        problem, table, prices, program, selection, solved, chosen, chosen.copy(), figures,
         latency_bound(problem, table, prices, timing), [], 0.0, seconds_,
     )  # fmt: skip
 

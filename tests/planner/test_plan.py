@@ -51,6 +51,10 @@ def check(problem, found):
     chosen = verify(problem, found.table, found.chosen, limits="plan", losses=False)
     assert chosen.ok, chosen
     assert chosen.utilization == found.figures["ties"].utilization
+    solved = verify(problem, found.table, found.solved, limits="plan", losses=False)
+    assert solved.ok, solved
+    assert solved.utilization == found.figures["ilp"].utilization
+    assert solved.latency == pytest.approx(found.figures["ilp"].latency)
     assert best.utilization <= found.figures["loga"].utilization
     assert best.latency <= found.figures["loga"].latency + 1e-9
     assert found.latency_bound <= best.latency + 1e-9
