@@ -51,7 +51,7 @@ def plan_of_nothing(source_feeds: int | None, statistics: Statistics) -> Plan:
         Prices(none, none32, none32, none, none, none, none, none, none),
         Program(choices, none, one, np.zeros(0, np.int8), none, none, none),
         Selection(Outcome.UNKNOWN, None, None, 0.0, np.zeros(1)),
-        configuration, configuration.copy(), {}, 0.0,
+        configuration, configuration, configuration.copy(), {}, 0.0,
     )  # fmt: skip
 
 
