@@ -176,8 +176,8 @@ def test_runs_with_relays_hold_in_the_simulator():
 
 
 def test_a_document_is_matched_once_for_all_who_take_several_together(monkeypatch):
-    matched, original = [], relay._document
-    monkeypatch.setattr(relay, "_document", lambda item: matched.append(item.number) or original(item))
+    matched, original = [], relay.document_of
+    monkeypatch.setattr(relay, "document_of", lambda item: matched.append(item.number) or original(item))
     together, wanted = Rematching(), [Pattern.parse(text) for text in PATTERNS]
     for pattern in wanted:
         together.want(pattern)
