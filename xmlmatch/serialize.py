@@ -1,8 +1,8 @@
 """``cont``: a subtree as XML that stands alone.
 
-One walk over the node arrays, done twice by the same compiled function: first it counts, then it writes into
-a buffer of exactly that size. Text is cut at the places where elements, comments and processing instructions
-stand; namespaces in scope at the top are written on it.
+One walk over the node arrays writes into a buffer that is nearly always large enough; if it is not, the walk has
+counted how large it must be, and is done again. Text is cut at the places where elements, comments and processing
+instructions stand; namespaces in scope at the top are written on it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ _EMPTY_TAG: Final = np.frombuffer(b"/>", np.uint8)
 _IS: Final = np.frombuffer(b'="', np.uint8)
 
 
-_COUNTING: Final = np.empty(0, np.uint8)
+_SPECIAL: Final = np.zeros(256, np.uint8)
+_SPECIAL[[9, 10, 34]] = 1
+_SPECIAL[[13, 38, 60, 62]] = 2
+"""Bytes that are written as references: 1 in attributes only, 2 everywhere."""
+_NAMES: Final = 48
+"""What tags take per node, mostly; where it is more, a document is written twice."""
+_NOTHING: Final = np.empty(0, np.uint8)
 _NOWHERE: Final = np.empty((2, 0), np.int64)
 
 _ESCAPED: Final = str.maketrans(
@@ -46,10 +52,7 @@ _ESCAPED: Final = str.maketrans(
 def subtree(document: Document, node: int) -> bytes:
     """Serialise the element ``node`` with everything below it."""
     inherited = np.frombuffer(_inherited_declarations(document, node), np.uint8)
-    length = _write(_COUNTING, document.arrays, node, inherited, _NOWHERE)
-    out = np.empty(length, np.uint8)
-    _write(out, document.arrays, node, inherited, _NOWHERE)
-    return out.tobytes()
+    return _written(document, node, inherited, _NOWHERE).tobytes()
 
 
 def everything(document: Document) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -58,9 +61,22 @@ def everything(document: Document) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     What stands there is the same as ``subtree`` writes, for nothing is inherited. -1 for attributes.
     """
     spans = np.full((2, len(document)), -1, np.int64)
-    out = np.empty(_write(_COUNTING, document.arrays, 0, _COUNTING, _NOWHERE), np.uint8)
-    _write(out, document.arrays, 0, _COUNTING, spans)
-    return out, spans
+    return _written(document, 0, _NOTHING, spans), spans
+
+
+def _written(
+    document: Document, node: int, inherited: NDArray[np.uint8], spans: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Serialise an element; again if it takes more room than was thought."""
+    nodes = document.nodes
+    chars = int(nodes[END, node] - nodes[START, node])
+    room = chars + chars // 8 + _NAMES * (1 + int(nodes[SIZE, node])) + len(inherited)
+    while True:
+        out = np.empty(room, np.uint8)
+        length = int(_write(out, document.arrays, node, inherited, spans))
+        if length <= room:
+            return out[:length]
+        room = length
 
 
 def _inherited_declarations(document: Document, node: int) -> bytes:
@@ -76,7 +92,7 @@ def _inherited_declarations(document: Document, node: int) -> bytes:
 
 @kernel
 def _put(out: Any, at: int, source: Any, start: int, end: int) -> int:
-    """Copy a slice if there is room (there is none while counting) and return the new position."""
+    """Copy a slice if there is room (else it is only counted) and return the new position."""
     if at + end - start <= out.size:
         for i in range(start, end):
             out[at + i - start] = source[i]
@@ -97,26 +113,31 @@ def _byte(out: Any, at: int, byte: int) -> int:
 
 @kernel
 def _text(out: Any, at: int, chars: Any, start: int, end: int, attribute: bool) -> int:
-    """Copy character data with the references that XML and C14N ask for."""
+    """Copy character data with the references that XML and C14N ask for: what stands between them run by run."""
+    least = 1 if attribute else 2
+    run = start
     for i in range(start, end):
-        c = chars[i]
-        if c == 38:
-            at = _word(out, at, _AMP)
-        elif c == 60:
-            at = _word(out, at, _LT)
-        elif c == 62:
-            at = _word(out, at, _GT)
-        elif c == 13:
-            at = _word(out, at, _CR)
-        elif attribute and c == 34:
-            at = _word(out, at, _QUOT)
-        elif attribute and c == 9:
-            at = _word(out, at, _TAB)
-        elif attribute and c == 10:
-            at = _word(out, at, _NL)
-        else:
-            at = _byte(out, at, c)
-    return at
+        if _SPECIAL[chars[i]] >= least:
+            at = _reference(out, _put(out, at, chars, run, i), chars[i])
+            run = i + 1
+    return _put(out, at, chars, run, end)
+
+
+@kernel
+def _reference(out: Any, at: int, c: int) -> int:
+    if c == 38:
+        return _word(out, at, _AMP)
+    if c == 60:
+        return _word(out, at, _LT)
+    if c == 62:
+        return _word(out, at, _GT)
+    if c == 13:
+        return _word(out, at, _CR)
+    if c == 34:
+        return _word(out, at, _QUOT)
+    if c == 9:
+        return _word(out, at, _TAB)
+    return _word(out, at, _NL)
 
 
 @kernel

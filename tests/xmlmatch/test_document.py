@@ -226,6 +226,20 @@ def test_the_index_lists_every_node_once_under_its_label():
     assert index.elements.tolist() == elements
 
 
+@pytest.mark.parametrize("text", ["x" * 1000, "&amp;" * 1000, "&#9;&#10;&#13;&lt;&quot;>" * 1000])
+@pytest.mark.parametrize(
+    "where", ["<a x='{}'/>", "<a>{0}{0}</a>", "<a b='{0}'><c>{0}</c></a>", "<a" + "z" * 900 + "/>"]
+)
+def test_what_takes_more_room_than_thought_is_written_whole(where, text):
+    data = where.format(text).encode()
+    document = Document.parse(data)
+    for pre, node in enumerate(numbered(data)):
+        if node.is_element:
+            assert canonical_xml(document.cont(pre)) == canonical_subtree(node.holder)
+            begin, end = document.texts_with_contents.conts[:, pre].tolist()
+            assert document.texts_with_contents.payload[begin:end].tobytes().decode() == document.cont(pre)
+
+
 def test_an_attribute_has_no_content():
     with pytest.raises(ValueError, match="val"):
         Document.parse(b"<a x='1'/>").cont(1)
