@@ -299,7 +299,8 @@ class Links:
             if not all(isinstance(frame, Alive) for frame in frames):
                 wire.used_at = trio.current_time()
             self._listener.heard(wire.member, frames)
-            wire.stir()
+            if wire.connection.outbox:
+                wire.stir()
 
     async def _write(self, wire: _Wire) -> None:
         while True:
