@@ -51,8 +51,8 @@ class Figures:
 class Plan:
     """A plan and what is known of it. ``solved`` is the configuration of least utilization as the solver left it,
     ``chosen`` the same with ties broken by latency, ``configuration`` the final one. ``figures``: by stage:
-    ``ilp`` of the first, ``ties`` of the second, ``loga``, ``best``. ``latency_bound``: proven, for the same source
-    feeds."""
+    ``ilp`` of the first, ``ties`` of the second, ``loga``, ``best``. ``latency_bound``: proven, for the same
+    source feeds."""
 
     problem: Problem
     table: CandidateTable
