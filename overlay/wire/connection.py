@@ -7,6 +7,9 @@ the connection, and the feeds on it begin again where their receivers stand. Who
 taken for dead; so each side says ``Alive`` when it has said nothing for ``alive_s``.
 
     GREETING --Hello--> READY --Bye, silence, a missing frame, a malformed one--> CLOSED
+
+Data of batches that crossed the connection before is not sent again but named (``overlay.payloads.crossing``);
+whoever uses a connection sees batches only.
 """
 
 from __future__ import annotations
@@ -15,16 +18,20 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from overlay.payloads.crossing import Crossing
 from overlay.wire.errors import BrokenConnection, MalformedFrame
-from overlay.wire.frames import HEAD, MAX_FRAME, Alive, Bye, Hello, decode_untrusted
+from overlay.wire.frames import HEAD, MAX_FRAME, Again, Alive, Batch, Bye, Hello, decode_untrusted
 from overlay.wire.outbox import Outbox
 
 if TYPE_CHECKING:
-    from overlay.wire.frames import Frame
+    from collections.abc import Callable
 
-VERSIONS: Final = (1, 3)
-"""The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3
-``Content``."""
+    from overlay.wire.frames import Frame, OnTheWire
+
+VERSIONS: Final = (1, 4)
+"""The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3 ``Content``,
+version 4 ``Again``."""
+_AGAIN: Final = 4
 
 
 class Stage(enum.Enum):
@@ -60,6 +67,8 @@ class Connection:
     stage: Stage = Stage.GREETING
     version: int = 0
     theirs: Hello | None = None
+    make_crossing: Callable[[], Crossing] = Crossing
+    _crossed: Crossing | None = None
     _buffer: bytearray = field(default_factory=bytearray)
     _expected: int = 0
     _heard: float = 0.0
@@ -104,7 +113,18 @@ class Connection:
         if ahead:
             raise BrokenConnection(f"{ahead} frames are missing")
         self._expected = (self._expected + 1) & 0xFFFFFFFF
-        return decode_untrusted(body[4:])
+        return self._unfolded(decode_untrusted(body[4:]))
+
+    def _unfolded(self, frame: OnTheWire) -> Frame:
+        """Give a batch its data back if that crossed before, and remember it if it did not."""
+        if isinstance(frame, Again):
+            data = None if self._crossed is None else self._crossed.named(frame.name_of_data)
+            if data is None:
+                raise MalformedFrame(f"feed {frame.feed}: data is named that did not cross")
+            return Batch(frame.feed, frame.after, frame.number, frame.name, data, frame.more)
+        if isinstance(frame, Batch) and self._crossed is not None:
+            self._crossed.heard(frame.data)
+        return frame
 
     def _greeted(self, frame: Frame) -> list[Frame]:
         if self.stage is Stage.GREETING:
@@ -116,6 +136,8 @@ class Connection:
                     f"it speaks versions {frame.lowest} to {frame.highest}, we {VERSIONS[0]} to {VERSIONS[1]}"
                 )
             self.stage, self.version, self.theirs = Stage.READY, high, frame
+            if high >= _AGAIN:
+                self._crossed, self.outbox.crossed = self.make_crossing(), self.make_crossing()
         elif isinstance(frame, Hello):
             raise MalformedFrame("a second greeting")
         if isinstance(frame, Bye):

@@ -161,18 +161,31 @@ class Content(_Frame, tag=16, frozen=True):
     body: bytes
 
 
+class Again(_Frame, tag=17, frozen=True):
+    """A batch, or a fragment of one, whose data crossed this connection before: ``name_of_data`` says which.
+    Spoken from version 4 on; ``Connection`` makes a ``Batch`` of it."""
+
+    feed: int
+    after: int
+    number: int
+    name: str
+    name_of_data: bytes
+    more: bool
+
+
 Frame: TypeAlias = (
     Hello | Alive | Bye | Open | Opened | Batch | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask | Answer
     | Level | Content
 )  # fmt: skip
+OnTheWire: TypeAlias = Frame | Again
 FromReceiver: TypeAlias = Open | Credit | Cancel
 FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended | Level
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Frame)
+_DECODER: Final = msgspec.msgpack.Decoder(OnTheWire)
 
 
-def encode(frame: Frame, number: int) -> bytes:
+def encode(frame: OnTheWire, number: int) -> bytes:
     """Write a frame, with its head.
 
     >>> decode_untrusted(encode(Frontier(1, 5, 9), 3)[HEAD:])
@@ -181,7 +194,7 @@ def encode(frame: Frame, number: int) -> bytes:
     return with_head(encode_body(frame), number)
 
 
-def encode_body(frame: Frame) -> bytes:
+def encode_body(frame: OnTheWire) -> bytes:
     """Write a frame without its head; ``FrameTooLarge`` if nobody would take it."""
     body = _ENCODER.encode(frame)
     if len(body) + 4 > MAX_FRAME:
@@ -194,23 +207,23 @@ def with_head(body: bytes, number: int) -> bytes:
     return b"".join(((len(body) + 4).to_bytes(4), (number & 0xFFFFFFFF).to_bytes(4), body))
 
 
-def decode_untrusted(body: bytes | memoryview) -> Frame:
+def decode_untrusted(body: bytes | memoryview) -> OnTheWire:
     """Read a frame's body; raise ``MalformedFrame`` for anything that is none."""
     try:
-        frame: Frame = _DECODER.decode(body)
+        frame: OnTheWire = _DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError) as exc:
         raise MalformedFrame(str(exc)) from None
     _check(frame)
     return frame
 
 
-def _check(frame: Frame) -> None:
+def _check(frame: OnTheWire) -> None:
     """Refuse numbers that no honest host would send."""
     for name in frame.__struct_fields__:
         value = getattr(frame, name)
         if isinstance(value, int) and not 0 <= value < 1 << 62:
             raise MalformedFrame(f"{name} is {value}")
-    if isinstance(frame, Batch | Frontier | Failed | Gap):
+    if isinstance(frame, Batch | Again | Frontier | Failed | Gap):
         end = frame.upto if isinstance(frame, Frontier | Gap) else frame.number
         if end <= frame.after:
             raise MalformedFrame(f"({frame.after}, {end}] is empty")

@@ -12,9 +12,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from overlay.wire.frames import FRAGMENT, MAX_FRAME, Batch, Frontier, encode_body, with_head
+from overlay.wire.frames import FRAGMENT, MAX_FRAME, Again, Batch, Frontier, encode_body, with_head
 
 if TYPE_CHECKING:
+    from overlay.payloads.crossing import Crossing
     from overlay.wire.frames import Frame, FromSender
 
 MOST_CONTROL: Final = 4 * MAX_FRAME
@@ -37,6 +38,9 @@ class Outbox:
     _control_bytes: int = 0
     _feeds: dict[int, deque[FromSender]] = field(default_factory=dict)
     _next: int = 0
+    crossed: Crossing | None = None
+    """What the other end has of earlier batches, if it understands that they are named."""
+    saved_bytes: int = 0
 
     def __bool__(self) -> bool:
         return bool(self._control or self._feeds)
@@ -91,7 +95,15 @@ class Outbox:
         frame = waiting.popleft()
         if waiting:
             self._feeds[feed] = waiting  # to the end of the queue
-        return encode_body(frame)
+        return encode_body(self._named(frame) if isinstance(frame, Batch) else frame)
+
+    def _named(self, frame: Batch) -> Batch | Again:
+        """Name the data of a batch if it has crossed before."""
+        name = None if self.crossed is None else self.crossed.sending(frame.data)
+        if name is None:
+            return frame
+        self.saved_bytes += len(frame.data) - len(name)
+        return Again(frame.feed, frame.after, frame.number, frame.name, name, frame.more)
 
 
 def _goes_on(last: FromSender, frame: Frontier) -> bool:

@@ -42,7 +42,8 @@ def _show(told: dict[str, Any]) -> None:
     print(f"its certificate ends on {told['certificate_ends']}; it renews itself ten days before")
     rates = told["per_second"]
     sent, received = rates.get("bytes_sent", 0.0), rates.get("bytes_received", 0.0)
-    print(f"sent {told['bytes_sent']:,} bytes ({sent:,.0f}/s)")
+    saved = f", {told['bytes_saved']:,} more had crossed before" if told.get("bytes_saved") else ""
+    print(f"sent {told['bytes_sent']:,} bytes ({sent:,.0f}/s){saved}")
     print(f"received {told['bytes_received']:,} bytes ({received:,.0f}/s)")
     if told.get("http_port"):
         print(f"HTTP on 127.0.0.1:{told['http_port']}; the token for it is in http-token, in its folder")

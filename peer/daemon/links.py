@@ -103,7 +103,7 @@ class Links:
         self._slow: dict[str, tuple[float, float]] = {}
         self._nursery: trio.Nursery | None = None
         self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
-        self.bytes_sent = self.bytes_received = 0
+        self.bytes_sent = self.bytes_received = self._saved = 0
         self.refused: dict[str, int] = {}
 
     def use(self, credential: Credential) -> None:
@@ -131,6 +131,11 @@ class Links:
     def frames_waiting(self) -> int:
         """How many frames wait to be sent, on all connections."""
         return sum(wire.connection.outbox.waiting for wire in self._wires.values())
+
+    @property
+    def bytes_saved(self) -> int:
+        """How many bytes were named instead of sent, because they had crossed the same connection before."""
+        return self._saved + sum(wire.connection.outbox.saved_bytes for wire in self._beating)
 
     def send(self, site: str, frame: Frame) -> bool:
         """Send a frame; False if there is no connection, and then one is dialled."""
@@ -276,6 +281,7 @@ class Links:
                     nursery.cancel_scope.cancel()
         finally:
             self._beating.discard(wire)
+            self._saved += wire.connection.outbox.saved_bytes
 
     async def _read(self, wire: _Wire) -> None:
         while wire.connection.stage is not Stage.CLOSED:

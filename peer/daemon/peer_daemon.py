@@ -250,6 +250,7 @@ class PeerDaemon:
             "trouble": self.membership.trouble,
             "storage": self._committer.trouble,
             "bytes_sent": self.links.bytes_sent,
+            "bytes_saved": self.links.bytes_saved,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
             "webhooks": self.webhooks.standing(),

@@ -215,6 +215,7 @@ class SourceDaemon:
             "last_plan": self.catalog.last_plan.shown(),
             "certificate_ends": ending(self.credential),
             "bytes_sent": self.links.bytes_sent,
+            "bytes_saved": self.links.bytes_saved,
             "bytes_received": self.links.bytes_received,
             "refused": dict(self.links.refused),
             "per_second": self.rates.per_second(trio.current_time()),

@@ -43,6 +43,24 @@ async def test_subscribers_feed_each_other_exactly(tmp_path):
         assert any(by != ["source"] for by in fed)
 
 
+async def test_content_that_is_published_again_crosses_a_link_once(tmp_path):
+    bodies = [f"<r><a><b>{n}</b><c>{'long ' * 400}</c></a></r>".encode() for n in range(2)]
+    async with live_network(tmp_path) as network:
+        one, two = await network.start_peer("p1"), await network.start_peer("p2")
+        for peer in (one, two):
+            await peer.connected.wait()
+        texts = {one: "//a{cont}", two: "//a{cont}"}
+        names = {peer: (await peer.subscribe(Pattern.parse(text)))["subscription"] for peer, text in texts.items()}
+        published = {}
+        for n in range(20):
+            told = await network.source.publish("source", f"d{n}", f"k{n}", bodies[n % 2])
+            published[told["number"]] = bodies[n % 2]
+        for peer, text in texts.items():
+            assert await rows(peer, names[peer], max(published)) == wanted(text, published)
+        saved = [daemon.status()["bytes_saved"] for daemon in (network.source, one)]
+        assert min(saved) > 10 * 2_000  # from the source to p1, and from p1 to p2
+
+
 async def test_filters_feed_each_other_exactly(tmp_path):
     texts = ["topic = 'sport'", "price < 50", "topic = 'sport' and price < 50", "topic = 'sport' and stock >= 2"]
     filters = [Filter.parse(text, whole=True) for text in texts]

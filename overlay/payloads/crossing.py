@@ -1,0 +1,50 @@
+"""What has crossed a connection in one direction, as both of its ends know it: no content crosses twice.
+
+A connection delivers everything once and in order. So each end, given the same cap, keeps the same contents
+without a word about it: the sender notes what it sends, the receiver what it hears, and what was used longest ago
+goes at both at the same moment. What the sender still knows, the receiver still has; it is enough to name it. A
+new connection begins with nothing.
+
+>>> sender, receiver = Crossing(), Crossing()
+>>> sender.sending(b"x" * 500) is None, receiver.heard(b"x" * 500)
+(True, None)
+>>> receiver.named(sender.sending(b"x" * 500)) == b"x" * 500
+True
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from overlay.payloads.payload import payload_id
+from overlay.payloads.repository import Repository
+
+CAP_BYTES: Final = 1 << 20
+"""How much each end keeps, per connection and direction; more finds what came longer ago, and costs memory."""
+LEAST: Final = 256
+"""Smaller contents are sent again: naming them saves next to nothing."""
+
+
+class Crossing:
+    """One direction of a connection, at one of its ends."""
+
+    def __init__(self, cap_bytes: int = CAP_BYTES) -> None:
+        self._kept = Repository(cap_bytes)
+
+    def sending(self, data: bytes) -> bytes | None:
+        """Return the name by which the other end has something that is to be sent, None if it has to be sent."""
+        if len(data) < LEAST:
+            return None
+        name = payload_id(data)
+        is_there = name in self._kept
+        self._kept.put(name, data)
+        return name if is_there else None
+
+    def heard(self, data: bytes) -> None:
+        """Something has come whole."""
+        if len(data) >= LEAST:
+            self._kept.put(payload_id(data), data)
+
+    def named(self, name: bytes) -> bytes | None:
+        """Return what is known by a name; None if it never came, or so long ago that no honest sender names it."""
+        return self._kept.get(name)
