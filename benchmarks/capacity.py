@@ -1,9 +1,9 @@
 """``make bench-capacity``: how many subscriptions and documents per second one source and some hosts carry.
 
 The *wan* preset on loopback. Subscriptions are added step by step; at each step documents are published as fast
-as the source takes them. The rate at which everybody has them is what the network carries: published faster, lag
-grows without end. Then, at the last step, documents come at shares of that rate, which shows how delivery times
-rise towards it. The last line is JSON.
+as the source takes them. The rate at which everybody has them is what the network carries. Then, at the last step,
+documents come at shares of that rate, which shows how delivery times rise towards it; above it lag grows without
+end. The last line is JSON.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.capacity_picture import picture
 from benchmarks.network import Bench, say
 from peer.daemon.relaying import MODES
 from scenarios.auction_documents import auction_documents
@@ -22,7 +23,7 @@ from scenarios.presets import wan
 from scenarios.processes import running
 
 SEED = 1
-STEPS = (100, 400, 1_000, 2_000)
+STEPS = (200, 1_000, 2_000, 4_000, 8_000)
 SHARES = (0.25, 0.5, 0.75, 0.9, 1.1)
 FIGURES = (
     "documents_per_s",
@@ -53,6 +54,8 @@ def main():
             say(f"publishing at {share:.0%} of {most} documents/s")
             found["rates"][str(share)] = figures(bench.phase(bodies, most * share))
     show(found)
+    if arguments.svg:
+        arguments.svg.write_text(picture(found))
     print(json.dumps(found))
     return 0
 
@@ -67,6 +70,7 @@ def read_arguments():
     parser.add_argument("--limit", type=int, default=30, metavar="B", help="of a subscription's feeds (30)")
     parser.add_argument("--relay", choices=MODES, default="auto", help="of the peers (auto)")
     parser.add_argument("--patience", type=float, default=600, metavar="S", help="for each phase (600)")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the curves, too")
     return parser.parse_args()
 
 

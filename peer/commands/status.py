@@ -60,7 +60,8 @@ def _show_source(told: dict[str, Any]) -> None:
     print(f"{told['last']:,} entries in the log ({rate:,.1f}/s) of generation {told['generation']}")
     print(f"{told['subscriptions']:,} subscriptions on {len(told['sites']):,} machines, epoch {told['epoch']}")
     pending = f"; {told['pending']:,} find no feed within the limits" if told["pending"] else ""
-    print(f"{told['feeds']:,} of them fed by the source{pending}")
+    matched = f"; {told['matched']:,} matched by machines that have whole documents" if told["matched"] else ""
+    print(f"{told['feeds']:,} of them fed by the source{matched}{pending}")
     if told["last_plan"]:
         plan = told["last_plan"]
         print(
@@ -77,14 +78,16 @@ def _show_source(told: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(
-        "machine", "connected", "subscriptions", "from the source", "feeds given", "fed by", box=box.SIMPLE
-    )
+        "machine", "connected", "subscriptions", "matched there", "from the source", "feeds given", "fed by",
+        box=box.SIMPLE,
+    )  # fmt: skip
     for one in told["machines"]:
         fed_by = one["fed_by_machines"]
         some = ", ".join(fed_by[:4]) + (f" and {len(fed_by) - 4} more" if len(fed_by) > 4 else "")
         table.add_row(
             one["site"], "yes" if one["is_connected"] else f"[red]no, since {_when(one['last_seen'])}[/red]",
-            f"{one['subscriptions']:,}", f"{one['from_source']:,}", f"{one['feeds_given']:,}", some,
+            f"{one['subscriptions']:,}", f"{one['matched']:,}", f"{one['from_source']:,}",
+            f"{one['feeds_given']:,}", some,
         )  # fmt: skip
     Console().print(table)
 

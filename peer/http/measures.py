@@ -73,7 +73,7 @@ def _of_both(told: Mapping[str, Any], store: Path, server: Server | None) -> lis
         Family("distributary_info", "gauge", "Who this is.", [({"site": told["site"], "role": told["role"]}, 1)]),
         one("distributary_connected_sites", "gauge", "Machines connected.", len(told["connected"])),
         one("distributary_sent_bytes_total", "counter", "Sent to other machines.", told["bytes_sent"]),
-        one("distributary_saved_bytes_total", "counter", "Named, not sent: they had crossed.", told["bytes_saved"]),
+        one("distributary_saved_bytes_total", "counter", "Named, not sent again.", told["bytes_saved"]),
         one("distributary_received_bytes_total", "counter", "Received from them.", told["bytes_received"]),
         Family("distributary_refusals_total", "counter", "Refused, by reason.", _refusals(told["refused"])),
         one("distributary_database_bytes", "gauge", "The store's file.", database),

@@ -48,6 +48,12 @@ async def test_relays_feed_each_other_and_all_that_is_on_their_machines(tmp_path
         relays = [relay_of(peer) for peer in peers]
         assert [len(one) for one in relays] == [1, 1, 1]
         assert sum(one["fed_by"] == ["source"] for [one] in relays) == 1
+        seen = await network.source.catalog.overview(())
+        assert (seen["matched"], seen["pending"]) == (len(names), 0)
+        assert "pending" not in seen["should_replan"]
+        assert [one["matched"] for one in seen["machines"]] == [4, 4, 4]
+        assert sum(one["from_source"] for one in seen["machines"]) == 1
+        assert sum(seen["levels"].values()) == len(names) + 3
         traced = await peers[0].trace(last, names[0])
         assert [step["subscription"] for step in traced["path"]][:2] == [names[0], relays[0][0]["subscription"]]
 
