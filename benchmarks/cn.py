@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from overlay.content import frames
+from overlay.content.journal import Subscribed
 from overlay.content.node import ContentNode
 from overlay.content.origin import Origin
 from overlay.content.table import PlainLoop, ZoneTable
@@ -122,7 +123,7 @@ def zoned(rng, names, subscriptions):
     """Return a catalog whose zones have been split until every machine owns one."""
     catalog = Origin(SOURCE, SPACE).catalog
     for i in range(subscriptions):
-        catalog.subscribe(i + 1, f"s{i}", "", a_filter(rng))
+        catalog.enter(Subscribed(i + 1, f"s{i}", "", a_filter(rng)))
     catalog.change(Plan({}, {"": names[0]}))
     zones = [(-subscriptions, "")]
     for name in names[1:]:

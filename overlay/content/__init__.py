@@ -3,6 +3,7 @@
 Layers: ``frames`` (what is said), ``routing`` (where a message goes next, in two ways), ``table`` (the
 subscriptions of a zone, and the plain matcher), ``tasks`` (a message on its way through a machine), ``node`` (a
 machine's part), ``origin`` (the source's part: the catalog of zones and subscriptions, and the messages under
-way), ``inbox`` (the subscriber's part). All are plain objects: frames and a clock in, frames out. Start at
+way), ``journal`` (what it must not forget, the entries of the source's log among it), ``inbox`` (the subscriber's
+part). All are plain objects: frames and a clock in, frames out. Start at
 ``node``.
 """

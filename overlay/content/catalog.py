@@ -9,12 +9,13 @@ end: a message from before may still have to be matched by a zone's next owner.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from overlay.content.errors import UnknownSubscription
 from overlay.content.frames import Entry
+from overlay.content.journal import Moved, Relabelled, Subscribed, Unsubscribed
 from overlay.zones.tree import Split
 from overlay.zones.zone_map import History
 from rewriting.filters.disjunction import Disjunction
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from overlay.content.table import Key
     from overlay.zones.balance import Plan
-    from overlay.zones.zone_map import Change
+    from overlay.zones.zone_map import Change as Step
     from rewriting.filters.region import Point
     from rewriting.filters.space import Space
+
+Change: TypeAlias = Subscribed | Unsubscribed | Moved | Relabelled
 
 
 class SpaceCatalog:
@@ -46,39 +49,61 @@ class SpaceCatalog:
         """Of the map."""
         return self.history.now.version
 
-    def subscribe(self, number: int, name: str, site: str, wanted: str | Point) -> Entry:
-        """Take a subscription in, by its filter or by a chosen point; one that is there already is returned."""
-        if name in self.live:
-            return self.live[name]
-        if isinstance(wanted, str):
-            point, text = self.space.point(Disjunction.parse(wanted)), wanted
-        else:
-            point, text = wanted, ""
+    def check(self, change: Change) -> None:
+        """Refuse a change that cannot be entered: ``ContentError`` or ``RewritingError``."""
+        match change:
+            case Subscribed():
+                self._place_of(change.wanted)
+            case Unsubscribed():
+                self._find(change.subscription)
+            case Moved():
+                self._find(change.subscription)
+                self.space.check(change.point)
+            case Relabelled():
+                for _, point in self._shifted(change):
+                    self.space.check(point)
+
+    def enter(self, change: Change) -> list[Entry]:
+        """Take in a change that was checked; return the entries it makes, the ended ones too."""
+        number = change.number
+        match change:
+            case Subscribed():
+                return [self._subscribe(change)]
+            case Unsubscribed():
+                entry = self._find(change.subscription)
+                return [self.put(msgspec.structs.replace(entry, number=number, end=number))]
+            case Moved():
+                return self._move(number, change.subscription, change.point)
+            case Relabelled():
+                return [
+                    entry for name, point in self._shifted(change) for entry in self._move(number, name, point)
+                ]
+
+    def _subscribe(self, new: Subscribed) -> Entry:
+        if new.subscription in self.live:
+            return self.live[new.subscription]
+        point, text = self._place_of(new.wanted)
+        return self.put(Entry(new.subscription, new.site, new.number, new.number, -1, point, text))
+
+    def _place_of(self, wanted: str | Point) -> tuple[Point, str]:
+        """Return where a filter or a chosen point lies, and the filter."""
+        point = self.space.point(Disjunction.parse(wanted)) if isinstance(wanted, str) else wanted
         self.space.check(point)
-        return self.put(Entry(name, site, number, number, -1, point, text))
+        return point, wanted if isinstance(wanted, str) else ""
 
-    def unsubscribe(self, number: int, name: str) -> Entry:
-        """End a subscription."""
-        entry = self._find(name)
-        return self.put(msgspec.structs.replace(entry, number=number, end=number))
-
-    def move(self, number: int, name: str, point: Point) -> list[Entry]:
+    def _move(self, number: int, name: str, point: Point) -> list[Entry]:
         """Give a subscription another point: it ends at the old one and begins at the new one."""
-        self.space.check(point)
         before = self._find(name)
-        self.put(msgspec.structs.replace(before, number=number, end=number))
-        after = msgspec.structs.replace(before, number=number, start=number, end=-1, point=point)
-        return [self._entry(before.point, before.key), self.put(after)]
+        ended = self.put(msgspec.structs.replace(before, number=number, end=number))
+        return [ended, self.put(msgspec.structs.replace(before, number=number, start=number, end=-1, point=point))]
 
-    def relabel(self, number: int, axis: int, low: float, high: float, shift: float) -> list[Entry]:
-        """Shift all subscriptions whose coordinate on an axis is in [low, high), as one entry of the log."""
-        inside = [entry for entry in self.live.values() if low <= entry.point[axis] < high]
-        changed = []
-        for entry in sorted(inside, key=lambda one: one.subscription):
-            point = list(entry.point)
-            point[axis] += shift
-            changed += self.move(number, entry.subscription, tuple(point))
-        return changed
+    def _shifted(self, change: Relabelled) -> list[tuple[str, Point]]:
+        """List the subscriptions that a relabelling moves, by name, and where to."""
+        inside = [one for one in self.live.values() if change.low <= one.point[change.axis] < change.high]
+        return [
+            (one.subscription, tuple(x + change.shift if i == change.axis else x for i, x in enumerate(one.point)))
+            for one in sorted(inside, key=lambda one: one.subscription)
+        ]
 
     def page(self, zone: str, after: Key, most: int) -> tuple[list[Entry], bool]:
         """Return the next entries of a zone, and whether there are more."""
@@ -89,19 +114,19 @@ class SpaceCatalog:
         keys = order[begin : begin + most]
         return [self._zones[zone][key] for key in keys], begin + most < len(order)
 
-    def change(self, plan: Plan) -> Change:
+    def change(self, plan: Plan) -> Step:
         """Change the map."""
         step = self.history.change(plan.splits, plan.grants)
         self._follow(step)
         return step
 
-    def take_step(self, step: Change) -> None:
+    def take_step(self, step: Step) -> None:
         """Change the map as it was changed before."""
         self.history.now.apply(step)
         self.history.steps.append(step)
         self._follow(step)
 
-    def _follow(self, step: Change) -> None:
+    def _follow(self, step: Step) -> None:
         for prefix, axis, value in step.splits:
             self._split(prefix, Split(axis, value))
 
@@ -130,9 +155,6 @@ class SpaceCatalog:
             return self.live[name]
         except KeyError:
             raise UnknownSubscription(f"there is no subscription {name}") from None
-
-    def _entry(self, point: Point, key: Key) -> Entry:
-        return self._zones[self.history.now.tree.leaf(point)][key]
 
     def put(self, entry: Entry) -> Entry:
         """Take an entry in, in place of an earlier one of the same start."""

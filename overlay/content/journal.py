@@ -3,16 +3,21 @@
 A source that starts again is made from its records (``Origin.restore``): what is not known to have reached
 everybody goes out again, and others know it by its number. ``Origin.snapshot`` gives fewer records that say the
 same.
+
+Some records are *entries*: what users asked for, under a number. Where the source has a log they are entries of
+that, numbered and written there first (``Origin.enter``); else the origin counts for itself and puts them into its
+journal.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from overlay.content.errors import MalformedContent
 from overlay.content.frames import Entry, Message  # noqa: TC001  # msgspec reads the annotations
+from rewriting.filters.region import Point  # noqa: TC001
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -35,14 +40,14 @@ class Mapped(_Record, tag=2, frozen=True):
 
 
 class Changed(_Record, tag=3, frozen=True):
-    """A change of subscriptions, as the entries it made."""
+    """A change of subscriptions, as the entries of the catalog that it made."""
 
     number: int
     entries: tuple[Entry, ...]
 
 
 class Announced(_Record, tag=4, frozen=True):
-    """A message was published."""
+    """A message was published, as it goes out."""
 
     message: Message
 
@@ -62,10 +67,57 @@ class Reached(_Record, tag=6, frozen=True):
     number: int
 
 
-Record: TypeAlias = Takes | Mapped | Changed | Announced | Behind | Reached
+class Subscribed(_Record, tag=7, frozen=True):
+    """Somebody subscribed, by a filter or by a point."""
+
+    number: int
+    subscription: str
+    site: str
+    wanted: str | Point
+
+
+class Unsubscribed(_Record, tag=8, frozen=True):
+    """A subscription ended."""
+
+    number: int
+    subscription: str
+
+
+class Moved(_Record, tag=9, frozen=True):
+    """A subscription was given another point."""
+
+    number: int
+    subscription: str
+    point: Point
+
+
+class Relabelled(_Record, tag=10, frozen=True):
+    """The coordinates in [low, high) on an axis were shifted."""
+
+    number: int
+    axis: int
+    low: float
+    high: float
+    shift: float
+
+
+class Published(_Record, tag=11, frozen=True):
+    """A message was published. ``payload``: which attributes are bulky; ``region``: what it covers, as
+    ``frames.pack_region`` says, empty if its attributes say it."""
+
+    number: int
+    attributes: dict[str, str]
+    payload: tuple[str, ...] = ()
+    region: tuple[Point, ...] = ()
+
+
+Entered: TypeAlias = Subscribed | Unsubscribed | Moved | Relabelled | Published
+Record: TypeAlias = Takes | Mapped | Changed | Announced | Behind | Reached | Entered
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Record)
+_DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
+_ENTRY_DECODER: Final[msgspec.msgpack.Decoder[Entered]] = msgspec.msgpack.Decoder(Entered)
+_Kind = TypeVar("_Kind")
 
 
 def encode_record(record: Record) -> bytes:
@@ -77,10 +129,37 @@ def encode_record(record: Record) -> bytes:
     return _ENCODER.encode(record)
 
 
+def decode_entry(data: bytes, number: int) -> Entered:
+    """Read an entry, under the number that the log gave it; ``MalformedContent`` if it is none.
+
+    >>> decode_entry(encode_record(Unsubscribed(0, "s")), 7)
+    Unsubscribed(number=7, subscription='s')
+    """
+    return msgspec.structs.replace(_decoded(_ENTRY_DECODER, data), number=number)
+
+
 def decode_record(data: bytes) -> Record:
     """Read a record of one's own; ``MalformedContent`` if it is none."""
+    return _decoded(_DECODER, data)
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[_Kind], data: bytes) -> _Kind:
     try:
-        record: Record = _DECODER.decode(data)
+        return decoder.decode(data)
     except (msgspec.DecodeError, RecursionError) as exc:
         raise MalformedContent(str(exc)) from None
-    return record
+
+
+def number_in(data: bytes) -> int:
+    """Return the number up to which a record says that numbers were given; 0 if it says nothing of them.
+
+    >>> number_in(encode_record(Reached(7, 9))), number_in(encode_record(Takes("p", True)))
+    (9, 0)
+    """
+    match decode_record(data):
+        case Takes() | Mapped() | Behind():
+            return 0
+        case Announced(message=message):
+            return message.number
+        case record:
+            return record.number

@@ -1,6 +1,7 @@
 """The source's part in the content-driven network of one space.
 
-Theory of operation. Subscriptions and messages share the numbers of the source's log. ``spreading`` brings
+Theory of operation. Subscriptions and messages share the numbers of the source's log, each higher than all before
+it in this space; those between belong to others. ``spreading`` brings
 changes to their zones and messages to everybody. The *frontier* is the number up to which nothing is under way;
 it goes out with everything, so all others can forget.
 
@@ -18,13 +19,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from overlay.content import frames
+from overlay.content.announcing import message_of
 from overlay.content.catalog import SpaceCatalog
 from overlay.content.errors import TooMuch
-from overlay.content.journal import Announced, Behind, Changed, Mapped, Reached, Record, Takes
+from overlay.content.journal import (
+    Announced,
+    Behind,
+    Changed,
+    Mapped,
+    Moved,
+    Published,
+    Reached,
+    Relabelled,
+    Subscribed,
+    Takes,
+    Unsubscribed,
+)
 from overlay.content.owed import Owed
 from overlay.content.spreading import Spreading
 from overlay.content.tasks import AGAIN_S
-from overlay.payloads.payload import payload_id, put_back, take_out
+from overlay.payloads.payload import put_back
 from overlay.zones.balance import Plan, join, leave, rebalance
 from overlay.zones.zone_map import Change
 from rewriting.filters.disjunction import Disjunction
@@ -32,6 +46,7 @@ from rewriting.filters.disjunction import Disjunction
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from overlay.content.journal import Entered, Record
     from rewriting.filters.region import Point, Region
     from rewriting.filters.space import Space
 
@@ -81,32 +96,21 @@ class Origin:
 
     def subscribe(self, name: str, site: str, wanted: str | Point, now: float) -> tuple[int, Sends]:
         """Subscribe by a filter or a point; return from which number on, and what to send."""
-        self._now = now
         if name in self.catalog.live:
             return self.catalog.live[name].start, []
-        entry = self.catalog.subscribe(self.number + 1, name, site, wanted)
-        return entry.start, self._changed([entry])
+        return self._count(Subscribed(self.number + 1, name, site, wanted), now)
 
     def unsubscribe(self, name: str, now: float) -> tuple[int, Sends]:
         """End a subscription; return with which number, and what to send."""
-        self._now = now
-        entry = self.catalog.unsubscribe(self.number + 1, name)
-        return entry.end, self._changed([entry])
+        return self._count(Unsubscribed(self.number + 1, name), now)
 
     def move(self, name: str, point: Point, now: float) -> Sends:
         """Give a subscription another point."""
-        self._now = now
-        return self._changed(self.catalog.move(self.number + 1, name, point))
+        return self._count(Moved(self.number + 1, name, point), now)[1]
 
     def relabel(self, axis: int, low: float, high: float, shift: float, now: float) -> Sends:
         """Shift the coordinates in [low, high) on an axis."""
-        self._now = now
-        return self._changed(self.catalog.relabel(self.number + 1, axis, low, high, shift))
-
-    def _changed(self, entries: list[frames.Entry]) -> Sends:
-        self.number += 1
-        self.journal.append(Changed(self.number, tuple(entries)))
-        return self.spreading.place(entries, self._now)
+        return self._count(Relabelled(self.number + 1, axis, low, high, shift), now)[1]
 
     def publish(
         self, attributes: Mapping[str, str], now: float, *, region: Region | None = None,
@@ -114,23 +118,38 @@ class Origin:
     ) -> tuple[int, Sends]:  # fmt: skip
         """Publish a message; ``region``: what it covers, if its attributes do not say it. ``payload``: attributes
         that need not cross a link twice. Return its number, and what to send."""
-        self._now = now
+        packed = () if region is None else frames.pack_region(region)
+        entry = Published(self.number + 1, dict(attributes), tuple(sorted(payload)), packed)
+        return self._count(entry, now)
+
+    def _count(self, entry: Entered, now: float) -> tuple[int, Sends]:
+        """Take in an entry that is numbered here, where no log does it."""
+        self.check(entry)
+        self.journal.append(entry)
+        return entry.number, self.enter(entry, now)
+
+    def check(self, entry: Entered) -> None:
+        """Refuse what cannot be entered, before it gets a number: ``ContentError`` or ``RewritingError``."""
+        if not isinstance(entry, Published):
+            self.catalog.check(entry)
+            return
+        message_of(entry, self.space, self.me)
         if len(self.spreading.queued) >= MOST_QUEUED:
             raise TooMuch(f"{MOST_QUEUED:,} messages wait to be released")
-        rest, bulky, key = dict(attributes), None, b""
-        covered = self.space.region(attributes) if region is None else region
-        if payload:
-            rest, bulky = take_out(attributes, payload)
-            key = payload_id(bulky)
-        # The attributes that stay in the message say what it covers, unless somebody said otherwise.
-        says_itself = region is None and not {one.attribute for one in self.space.dimensions} & set(payload)
-        packed = () if says_itself else frames.pack_region(covered)
-        self.number += 1
-        source = self.me if key else ""
-        message = frames.Message(self.number, 0, 0, rest, packed, tuple(sorted(payload)), key, source, bulky)
-        self.journal.append(Announced(message))
-        self._announced(message)
-        return self.number, self._release()
+
+    def enter(self, entry: Entered, now: float) -> Sends:
+        """Take in an entry that was checked and is durable under its number; return what to send."""
+        self._now = now
+        changed = self._entered(entry)
+        return self._release() if isinstance(entry, Published) else self.spreading.place(changed, now)
+
+    def _entered(self, entry: Entered) -> list[frames.Entry]:
+        """Take an entry in; return what it changes in the catalog."""
+        self.number = max(self.number, entry.number)
+        if isinstance(entry, Published):
+            self._announced(message_of(entry, self.space, self.me))
+            return []
+        return self.catalog.enter(entry)
 
     def _announced(self, message: frames.Message) -> None:
         self._log[message.number] = message
@@ -352,6 +371,8 @@ class Origin:
                 owed.stored(record.number) if record.is_over else owed.mark(record.number)
             case Reached():
                 self.frontier, self.number = record.frontier, max(self.number, record.number)
+            case _:
+                self._entered(record)
 
     def snapshot(self) -> list[Record]:
         """Return records that say the same as all that were given out so far."""

@@ -31,21 +31,19 @@ from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_daemon import SOURCE
 from peer.daemon.permits import Permits
 from peer.daemon.planner_desk import PlannerDesk
+from peer.daemon.publications import Publications
 from peer.daemon.pushing import Pushing
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.source_backup import About, secrets_of, write_backup
 from peer.daemon.source_spaces import SourceSpaces
-from peer.daemon.source_state import SourceSettings, known_revocations
+from peer.daemon.source_state import SourceSettings, known_revocations, opened_log
 from peer.daemon.tracing import Tracing
 from peer.hosting.source_views import SourceViews
 from peer.storage.errors import StorageError
 from peer.storage.log_values import Appended, NewDocument, Refused
 from peer.storage.log_values import Configuration as Kept
-from peer.storage.source_log import SourceLog
 from peer.warm import warm_source
-from xmlmatch import Document
-from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -57,8 +55,6 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.source")
 _BEAT_S: Final = 0.25
-_AT_ONCE: Final = 64 << 10
-"""Documents up to this size are read at once, in well under a millisecond; asking a thread takes as long."""
 _TRIM_S: Final = 60.0
 
 
@@ -74,7 +70,7 @@ class SourceDaemon:
         if self.credential.needs_renewal(self.identity.now()):
             self.identity.renew_as_source(self.authority)
         self.site, self.settings = self.credential.member.site, settings
-        self.log = SourceLog.open(home / "source.sqlite", limits=settings.retention)
+        self.log = opened_log(home, settings.retention)
         self._alone = OneWriter()
         self._view = LogView(self.log)
         self.links = Links(self.credential, self, self._find, patience=settings.patience)
@@ -97,9 +93,10 @@ class SourceDaemon:
         self.tracing = Tracing(self.log, self.questions.ask)
         self.desk = PlannerDesk(self.catalog, self.adopt)
         self._lull, self._pushing = Lull(), Pushing()
-        self._parsed: dict[int, Document] = {}
-        """Documents that wait for the disk, by their entries: read once, to be accepted and to be matched."""
-        self.spaces = SourceSpaces(home, self.site, self.links.send, self.tell)
+        self._publications = Publications(self._committer)
+        self.spaces = SourceSpaces(
+            self.log, self._alone, self.site, self._publications, self._committer, self.links.send, self.tell
+        )
         self._nursery: trio.Nursery | None = None
         self.published = self.published_bytes = self.http_port = 0
         self.directory: Directory | None = None
@@ -115,6 +112,7 @@ class SourceDaemon:
     async def opened(self) -> AsyncIterator[SourceDaemon]:
         """Run the daemon while the block runs."""
         try:
+            self.spaces.restore()
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 host = self.settings.host
@@ -144,11 +142,10 @@ class SourceDaemon:
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
                     nursery.start_soon(self.absences.watch)
-                    await nursery.start(self.spaces.run)
+                    nursery.start_soon(self.spaces.run)
                     yield self
                     nursery.cancel_scope.cancel()
         finally:
-            self.spaces.close()
             self.log.close()
 
     async def leave(self) -> None:
@@ -159,20 +156,7 @@ class SourceDaemon:
 
     async def publish(self, publisher: str, name: str, key: str, body: bytes) -> dict[str, Any]:
         """Number a document; answers once it is durable. What cannot be parsed is refused."""
-        try:
-            is_small = len(body) <= _AT_ONCE
-            document = Document.parse(body) if is_small else await trio.to_thread.run_sync(Document.parse, body)
-        except XmlMatchError as exc:
-            raise NoAnswer(f"{name}: {exc}") from None
-        entry = NewDocument(publisher, key, name, body)
-        self._parsed[id(entry)] = document
-        try:
-            done = await self._committer.commit(entry)
-        finally:
-            self._parsed.pop(id(entry), None)
-        if isinstance(done, Refused):
-            raise NoAnswer(f"{name}: {done.reason}")
-        return {"number": done.number, "is_new": done.is_new}
+        return await self._publications.publish(NewDocument(publisher, key, name, body))
 
     def invite(self, site: str, roles: Sequence[str], hours: float) -> dict[str, Any]:
         """Invite a machine; return the token."""
@@ -357,10 +341,11 @@ class SourceDaemon:
                 _LOG.info(
                     "published", extra={"number": done.number, "document": entry.name, "by": entry.publisher}
                 )
-                self.views.published(done.number, entry.name, entry.body, self._parsed.get(id(entry)))
+                self.views.published(done.number, entry.name, entry.body, self._publications.parsed(entry))
                 self._lull.told()
             else:
                 self._lull.came(done.number, trio.current_time())
+            self.spaces.entered(done.number, entry)
 
     async def _beat(self) -> None:
         while True:

@@ -1,21 +1,24 @@
 """The spaces of a network, at the source: their catalogs on disk, and their frames on the links.
 
-Every space has an ``Origin``. What it must not forget is written before anything is sent that follows from it, and
-before users are told (``WrittenFirst``). Machines take part when they are first heard in a space.
+Every space has an ``Origin``. Messages, subscriptions and their ends are entries of the source's log: checked,
+numbered and durable there, then entered in the space, in the order of their numbers. A message is a document with
+attributes only besides, so planned feeds carry it too. What comes of entries (zones, who has what) is written
+before anything is sent that follows from it (``WrittenFirst``). A source that starts again reads both, so what was
+in the log when it ended goes out. Machines take part when they are first heard in a space.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import trio
 
 from overlay.content import frames
 from overlay.content.errors import ContentError, MalformedContent
-from overlay.content.journal import decode_record, encode_record
+from overlay.content.journal import Published, Subscribed, Unsubscribed, decode_entry, decode_record, encode_record
 from overlay.content.origin import Origin
 from overlay.identity import Role
 from overlay.wire.frames import Content
@@ -23,23 +26,30 @@ from peer.daemon import requests
 from peer.daemon.declared import Declared, decode_declared, encode_declared
 from peer.daemon.questions import NoAnswer
 from peer.daemon.written_first import WrittenFirst
-from peer.storage.space_store import SpaceStore
+from peer.storage.log_values import NewDocument, Refused, SpaceEntry
 from rewriting.errors import RewritingError
+from rewriting.filters import message_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from overlay.content.journal import Entered, Record
     from overlay.identity import Member
     from overlay.wire.frames import Frame
+    from peer.daemon.committing import Committer
+    from peer.daemon.one_writer import OneWriter
+    from peer.daemon.publications import Publications
+    from peer.storage.log_values import Appended, NewEntry
+    from peer.storage.source_log import SourceLog
+    from peer.storage.space_records import SpaceRecord
     from rewriting.filters import Space
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
 _BALANCE_S: Final = 5.0
 """So often something moves, where that helps; each move is loaded from the catalog."""
-_KEYS: Final = 100_000
-"""The keys of so many messages are remembered, so that a publication that is tried again is the same one."""
+_MESSAGE: Final = "message"
+"""What messages are called as documents."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -67,42 +77,36 @@ class SpaceOf(msgspec.Struct, frozen=True):
     subscription: _Name
 
 
-class _Write(NamedTuple):
-    """A record of a space, or a key under which something was published."""
-
-    record: tuple[str, bytes] | None = None
-    key: tuple[str, str, str, int] | None = None
-
-
 class SourceSpaces:
     """All spaces; ``run`` keeps them going. ``tell``: lets a connected machine know something."""
 
     def __init__(
-        self, home: Path, site: str, send: Callable[[str, Frame], bool], tell: Callable[[str, str, Any], None]
-    ) -> None:
-        self._site, self._send, self._tell = site, send, tell
-        self._store = SpaceStore(home / "spaces.sqlite")
-        self._first = WrittenFirst(self._write)
+        self, log: SourceLog, alone: OneWriter, site: str, publications: Publications,
+        committer: Committer[NewEntry, Appended | Refused], send: Callable[[str, Frame], bool],
+        tell: Callable[[str, str, Any], None],
+    ) -> None:  # fmt: skip
+        self._site, self._publications, self._committer = site, publications, committer
+        self._records, self._alone, self._send, self._tell = log.spaces, alone, send, tell
+        self._first: WrittenFirst[tuple[str, bytes]] = WrittenFirst(
+            lambda records: alone(self._records.append, records)
+        )
+        self._turn = trio.Lock()
+        """One change of subscriptions at a time: what was checked holds when it is entered."""
         self._connected: dict[str, int] = {}
         self.origins: dict[str, Origin] = {}
         self._declared: dict[str, Declared] = {}
 
-    def _restore(self) -> None:
-        for name, body in self._store.spaces().items():
+    def restore(self) -> None:
+        """Become what the log says, before anybody is heard."""
+        for name, body in self._records.spaces().items():
             declared = self._declared[name] = decode_declared(body)
             origin = self.origins[name] = Origin(self._site, declared.space)
-            origin.restore(map(decode_record, self._store.records(declared.key)), trio.current_time())
-            records = [encode_record(record) for record in origin.snapshot()]
-            self._store.replace(declared.key, records, origin.number - _KEYS)
+            origin.restore(map(_record, self._records.records(declared.key)), trio.current_time())
+            snapshot = [encode_record(record) for record in origin.snapshot()]
+            self._alone(self._records.replace, declared.key, snapshot)
 
-    def close(self) -> None:
-        """Close the store."""
-        self._store.close()
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep time, and write, until cancelled; started when everything is as it was."""
-        self._restore()
-        task_status.started()
+    async def run(self) -> None:
+        """Keep time, and write, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._first.run)
             balanced_at = trio.current_time()
@@ -129,7 +133,7 @@ class SourceSpaces:
         if known is None:
             declared = self._declared[space.name] = Declared(space, time.time_ns())
             body = encode_declared(declared)
-            self._store.put_space(space.name, body)
+            self._alone(self._records.put_space, space.name, body)
             self.origins[space.name] = Origin(self._site, space)
             for site in self._connected:
                 self._tell(site, "spaces", [body])
@@ -162,24 +166,9 @@ class SourceSpaces:
                 return [encode_declared(declared) for declared in self._declared.values()]
             case "space_subscribe":
                 member.require(Role.SUBSCRIBER)
-                asked = requests.read(body, SpaceSubscribe)
-                origin = self._origin(asked.space)
-                entry = origin.catalog.live.get(asked.subscription)
-                if entry is not None and entry.site != member.site:
-                    raise NoAnswer(f"{asked.subscription} is a subscription of another machine")
-                start, sends = origin.subscribe(asked.subscription, member.site, asked.filter, trio.current_time())
-                await self._done(asked.space, sends)
-                return {"start": start, "space": self._declared[asked.space].key}
+                return await self._subscribe(member.site, requests.read(body, SpaceSubscribe))
             case "space_unsubscribe":
-                about = requests.read(body, SpaceOf)
-                space = about.space.partition("@")[0]
-                origin = self._origin(space)
-                entry = origin.catalog.live.get(about.subscription)
-                if entry is None or entry.site != member.site:
-                    raise NoAnswer(f"{about.subscription} is not a subscription of {member.site}")
-                end, sends = origin.unsubscribe(about.subscription, trio.current_time())
-                await self._done(space, sends)
-                return {"subscription": about.subscription, "end": end}
+                return await self._unsubscribe(member.site, requests.read(body, SpaceOf))
             case "space_publish":
                 member.require(Role.PUBLISHER)
                 return await self.publish(member.site, requests.read(body, SpacePublish))
@@ -188,17 +177,53 @@ class SourceSpaces:
 
     async def publish(self, publisher: str, asked: SpacePublish) -> dict[str, Any]:
         """Publish a message; return its number once it is durable."""
+        entry = Published(0, asked.attributes, tuple(sorted(asked.payload)))
+        self._origin(asked.space).check(entry)
+        body = message_bytes(asked.attributes)
+        return await self._publications.publish(
+            NewDocument(publisher, asked.key, _MESSAGE, body, self._entry(asked.space, entry))
+        )
+
+    async def _subscribe(self, site: str, asked: SpaceSubscribe) -> dict[str, Any]:
         origin = self._origin(asked.space)
+        async with self._turn:
+            entry = origin.catalog.live.get(asked.subscription)
+            if entry is not None and entry.site != site:
+                raise NoAnswer(f"{asked.subscription} is a subscription of another machine")
+            start = 0 if entry is None else entry.start
+            if entry is None:
+                start = await self._commit(asked.space, Subscribed(0, asked.subscription, site, asked.filter))
+        return {"start": start, "space": self._declared[asked.space].key}
+
+    async def _unsubscribe(self, site: str, asked: SpaceOf) -> dict[str, Any]:
+        space = asked.space.partition("@")[0]
+        origin = self._origin(space)
+        async with self._turn:
+            entry = origin.catalog.live.get(asked.subscription)
+            if entry is None or entry.site != site:
+                raise NoAnswer(f"{asked.subscription} is not a subscription of {site}")
+            end = await self._commit(space, Unsubscribed(0, asked.subscription))
+        return {"subscription": asked.subscription, "end": end}
+
+    async def _commit(self, space: str, entry: Entered) -> int:
+        """Write a change to the log, and return its number."""
+        self._origin(space).check(entry)
+        done = await self._committer.commit(self._entry(space, entry))
+        if isinstance(done, Refused):
+            raise NoAnswer(done.reason)
+        return done.number
+
+    def _entry(self, space: str, entry: Entered) -> SpaceEntry:
         if self._first.is_full:
             raise NoAnswer("the source's disk does not keep up; try again later")
-        space = self._declared[asked.space].key
-        before = self._store.published(space, publisher, asked.key)
-        if before is not None:
-            return {"number": before, "is_new": False}
-        number, sends = origin.publish(asked.attributes, trio.current_time(), payload=asked.payload)
-        key = space, publisher, asked.key, number
-        await self._done(asked.space, sends, _Write(key=key))
-        return {"number": number, "is_new": True}
+        return SpaceEntry(self._declared[space].key, encode_record(entry))
+
+    def entered(self, number: int, entry: NewEntry) -> None:
+        """An entry of the log is durable: if it is one of a space, it is entered there."""
+        there = entry.entry if isinstance(entry, NewDocument) else entry
+        if isinstance(there, SpaceEntry):
+            sends = self.origins[there.name].enter(decode_entry(there.body, number), trio.current_time())
+            self._out(there.name, sends)
 
     def _origin(self, space: str) -> Origin:
         try:
@@ -233,21 +258,17 @@ class SourceSpaces:
                 self._out(space, origin.join(member.site, now))
         self._out(space, origin.handle(member.site, said, now))
 
-    def _out(self, space: str, sends: list[tuple[str, frames.Frame]], *more: _Write) -> None:
+    def _out(self, space: str, sends: list[tuple[str, frames.Frame]]) -> None:
         """Send, once everything that it follows from is written."""
         key = self._declared[space].key
-        records = [_Write((key, encode_record(record))) for record in self.origins[space].take_journal()]
-        if sends or records or more:
-            self._first.put([*records, *more], lambda: self._put_out(key, sends))
-
-    async def _done(self, space: str, sends: list[tuple[str, frames.Frame]], *more: _Write) -> None:
-        self._out(space, sends, *more)
-        await self._first.written([])
+        records = [(key, encode_record(record)) for record in self.origins[space].take_journal()]
+        if sends or records:
+            self._first.put(records, lambda: self._put_out(key, sends))
 
     def _put_out(self, key: str, sends: list[tuple[str, frames.Frame]]) -> None:
         for site, frame in sends:
             self._send(site, Content(key, frames.encode(frame)))  # if it is not there, it is asked again later
 
-    def _write(self, writes: list[_Write]) -> None:
-        records = [one.record for one in writes if one.record is not None]
-        self._store.append(records, [one.key for one in writes if one.key is not None])
+
+def _record(kept: SpaceRecord) -> Record:
+    return decode_record(kept.body) if kept.number is None else decode_entry(kept.body, kept.number)

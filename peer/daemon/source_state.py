@@ -6,20 +6,23 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from overlay.content.journal import number_in
 from overlay.identity import Address, IdentityError, RevocationList, first_list, read_own_list
 from overlay.wire.connection import Patience
 from peer.hosting.configuration import MalformedConfiguration
 from peer.steering.entries import Entry, SiteEntry
 from peer.steering.steering import Steering
+from peer.storage.earlier_spaces import take_over
 from peer.storage.log_values import Missing, Retention
+from peer.storage.source_log import SourceLog
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from pathlib import Path
 
     from overlay.identity import Authority, Credential
     from peer.daemon.permits import Permits
     from peer.hosting.configuration import Configuration
-    from peer.storage.source_log import SourceLog
 
 
 _LOG: Final = logging.getLogger("distributary.source")
@@ -46,6 +49,13 @@ class SourceSettings:
     def joined_at(self, port: int) -> Address:
         """Where machines join: on another port of the first address."""
         return Address(self.addresses[0].host if self.addresses else self.host, port)
+
+
+def opened_log(home: Path, retention: Retention) -> SourceLog:
+    """Open the log in a home; spaces that were kept beside it before are taken over."""
+    log = SourceLog.open(home / "source.sqlite", limits=retention)
+    take_over(log, home / "spaces.sqlite", number_in)
+    return log
 
 
 def known_revocations(log: SourceLog, credential: Credential, authority: Authority) -> RevocationList:

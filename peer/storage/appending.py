@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, assert_never
 
 from peer.storage.budget import ROW_BYTES
-from peer.storage.log_values import Appended, NewDocument, NewSubscription, Refused, Start, Withdrawal
+from peer.storage.log_values import Appended, NewDocument, NewSubscription, Refused, SpaceEntry, Start, Withdrawal
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,13 +58,18 @@ class Appending:
                 return self._subscription(entry)
             case Withdrawal():
                 return self._withdrawal(entry)
+            case SpaceEntry():
+                self.last += 1
+                self._in_space(entry)
+                return Appended(self.last, is_new=True)
             case _:
                 assert_never(entry)
 
     def _document(self, new: NewDocument) -> Appended | Refused:
         name = new.name.encode()
         key = hash_of(new.publisher.encode(), new.key.encode())
-        content = hash_of(name, new.body)
+        # A message of a space is not the same publication as an equal document, or one in another space.
+        content = hash_of(name, new.body, *([] if new.entry is None else [new.entry.name.encode()]))
         known = self.connection.execute("SELECT number, content FROM keys WHERE key = ?", (key,)).fetchone()
         if known is not None:
             if known[1] != content:
@@ -80,7 +85,15 @@ class Appending:
         self.connection.execute(
             "INSERT INTO keys (number, at, key, content) VALUES (?, ?, ?, ?)", (self.last, self.now, key, content)
         )
+        if new.entry is not None:
+            self._in_space(new.entry)
         return Appended(self.last, is_new=True)
+
+    def _in_space(self, entry: SpaceEntry) -> None:
+        self.connection.execute(
+            "INSERT INTO space_records (space, number, body) VALUES (?, ?, ?)",
+            (entry.space, self.last, entry.body),
+        )
 
     def _subscription(self, new: NewSubscription) -> Appended | Refused:
         known = self.connection.execute(

@@ -52,13 +52,29 @@ class Version(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SpaceEntry:
+    """What an entry of the log is in a space of the content-driven network: by itself a change there. ``space``:
+    its key; ``body``: opaque here."""
+
+    space: str
+    body: bytes
+
+    @property
+    def name(self) -> str:
+        """What users call the space; its key says besides which one of that name it is."""
+        return self.space.partition("@")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A publication. A publisher that gives the same key again means the same publication."""
+    """A publication. A publisher that gives the same key again means the same publication. ``entry``: what it is
+    in a space, if it is a message there too."""
 
     publisher: str
     key: str
     name: str
     body: bytes
+    entry: SpaceEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,7 @@ class Withdrawal:
     subscription: str
 
 
-NewEntry: TypeAlias = NewDocument | NewSubscription | Withdrawal
+NewEntry: TypeAlias = NewDocument | NewSubscription | Withdrawal | SpaceEntry
 
 
 @dataclass(frozen=True, slots=True)

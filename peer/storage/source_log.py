@@ -1,4 +1,5 @@
-"""The source's log: documents, subscriptions and their ends under one numbering, durable before it is told.
+"""The source's log: documents, subscriptions and their ends, in spaces too, under one numbering, durable before it
+is told.
 
 Numbers begin at 1 and belong to a *generation*. A source that is restored from a backup does not know what it
 numbered since, so it begins a new generation behind every number that peers have seen; the numbers between are a
@@ -19,6 +20,7 @@ from peer.storage.database import Database
 from peer.storage.log_values import Extent, Missing, Retention, StoredDocument
 from peer.storage.source_catalog import SourceCatalog
 from peer.storage.source_schema import SOURCE_SCHEMA
+from peer.storage.space_records import SpaceRecords
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,6 +40,7 @@ class SourceLog(SourceCatalog):
 
     def __init__(self, database: Database, limits: Retention, clock: Callable[[], float]) -> None:
         super().__init__(database)
+        self.spaces = SpaceRecords(database)
         self._limits = limits
         self._clock = clock
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from peer.storage.database import Schema
 
-# Every number of the log is that of a document, a subscription or the end of one; those in holes are nobody's.
+# Every number of the log is that of a document, of a subscription, of the end of one, or of a change in a space;
+# those in holes are nobody's.
 # Bodies stand last in their rows: reading the columns before them leaves their pages alone.
 _FIRST: Final = (
     """
@@ -53,4 +54,16 @@ _FIRST: Final = (
     "CREATE TABLE state (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
 )
 
-SOURCE_SCHEMA: Final = Schema("a source's log", 0x44536C67, (_FIRST,))
+# What is an entry of the log in a space has its number, the other records of spaces have none; ``at`` is the order
+# in which they were written.
+_SPACES: Final = (
+    "CREATE TABLE spaces (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
+    """
+    CREATE TABLE space_records (
+        at INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, number INTEGER UNIQUE, body BLOB NOT NULL
+    )
+    """,
+    "CREATE INDEX space_records_by_space ON space_records (space, at)",
+)
+
+SOURCE_SCHEMA: Final = Schema("a source's log", 0x44536C67, (_FIRST, _SPACES))

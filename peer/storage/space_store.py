@@ -1,6 +1,6 @@
-"""What a machine keeps of the content-driven network: at the source its records, at a subscriber its messages.
+"""What a subscriber's machine keeps of the content-driven network: spaces, subscriptions, and their messages.
 
-Both live in a file of their own. Everything of one call is one durable transaction.
+It lives in a file of its own. Everything of one call is one durable transaction.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ import msgspec
 from peer.storage.database import Database, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
+_FIRST: Final = (
+    "CREATE TABLE spaces (name TEXT PRIMARY KEY, body BLOB NOT NULL)",
+    "CREATE TABLE records (at INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, body BLOB NOT NULL)",
+    "CREATE TABLE published (space TEXT, publisher TEXT, key TEXT, number INTEGER NOT NULL,"
+    " PRIMARY KEY (space, publisher, key)) WITHOUT ROWID",
+    "CREATE TABLE subscriptions (name TEXT PRIMARY KEY, space TEXT NOT NULL, filter TEXT NOT NULL,"
+    " start INTEGER NOT NULL, end INTEGER)",
+    "CREATE TABLE messages (subscription TEXT, number INTEGER, body BLOB NOT NULL,"
+    " PRIMARY KEY (subscription, number)) WITHOUT ROWID",
+    "CREATE TABLE complete (space TEXT PRIMARY KEY, upto INTEGER NOT NULL, gap INTEGER NOT NULL)",
+)
+# The source kept its part here before it was in the log: ``earlier_spaces`` takes it over.
+EARLIER: Final = Schema("a store of spaces", 0x44435350, (_FIRST,))
 _SCHEMA: Final = Schema(
-    "a store of spaces", 0x44435350,
-    ((
-        "CREATE TABLE spaces (name TEXT PRIMARY KEY, body BLOB NOT NULL)",
-        "CREATE TABLE records (at INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, body BLOB NOT NULL)",
-        "CREATE TABLE published (space TEXT, publisher TEXT, key TEXT, number INTEGER NOT NULL,"
-        " PRIMARY KEY (space, publisher, key)) WITHOUT ROWID",
-        "CREATE TABLE subscriptions (name TEXT PRIMARY KEY, space TEXT NOT NULL, filter TEXT NOT NULL,"
-        " start INTEGER NOT NULL, end INTEGER)",
-        "CREATE TABLE messages (subscription TEXT, number INTEGER, body BLOB NOT NULL,"
-        " PRIMARY KEY (subscription, number)) WITHOUT ROWID",
-        "CREATE TABLE complete (space TEXT PRIMARY KEY, upto INTEGER NOT NULL, gap INTEGER NOT NULL)",
-    ),),
-)  # fmt: skip
+    EARLIER.what, EARLIER.application_id, (*EARLIER.steps, ("DROP TABLE records", "DROP TABLE published"))
+)
 
 
 class SpaceSubscription(NamedTuple):
@@ -60,40 +62,6 @@ class SpaceStore:
         """Keep a space, in place of an earlier one of that name."""
         with self._database.transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (name, body))
-
-    # The source's.
-
-    def append(
-        self, records: Iterable[tuple[str, bytes]], published: Iterable[tuple[str, str, str, int]] = ()
-    ) -> None:
-        """Write records of spaces, and under which keys messages were published."""
-        with self._database.transaction() as writer:
-            writer.executemany("INSERT INTO records (space, body) VALUES (?, ?)", records)
-            writer.executemany("INSERT OR IGNORE INTO published VALUES (?, ?, ?, ?)", published)
-
-    def records(self, space: str) -> list[bytes]:
-        """Return the records of a space, in order."""
-        with self._database.reading() as reader:
-            found = reader.execute("SELECT body FROM records WHERE space = ? ORDER BY at", (space,))
-            return [body for (body,) in found]
-
-    def replace(self, space: str, records: Sequence[bytes], oldest_key: int) -> None:
-        """Put a snapshot in place of all records of a space, and forget the keys of older messages."""
-        with self._database.transaction() as writer:
-            writer.execute("DELETE FROM records WHERE space = ?", (space,))
-            writer.executemany("INSERT INTO records (space, body) VALUES (?, ?)", [(space, r) for r in records])
-            writer.execute("DELETE FROM published WHERE space = ? AND number < ?", (space, oldest_key))
-
-    def published(self, space: str, publisher: str, key: str) -> int | None:
-        """Return the number that a message was published under."""
-        with self._database.reading() as reader:
-            found = reader.execute(
-                "SELECT number FROM published WHERE space = ? AND publisher = ? AND key = ?",
-                (space, publisher, key),
-            ).fetchone()
-        return None if found is None else int(found[0])
-
-    # A subscriber's.
 
     def put_subscription(self, one: SpaceSubscription) -> None:
         """Keep a subscription of this machine."""

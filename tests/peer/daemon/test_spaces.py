@@ -1,12 +1,22 @@
 """The content-driven network over real links, with TLS and SQLite: filters get what they match, once."""
 
 import random
+import sqlite3
+from contextlib import closing
 
 import msgspec
+import pytest
 import trio
 
-from peer.daemon.source_spaces import SpacePublish
-from peer.storage.space_store import SpaceStore
+from overlay.content.journal import Published, Subscribed, Unsubscribed, encode_record
+from overlay.content.origin import Origin
+from peer.daemon.declared import decode_declared
+from peer.daemon.questions import NoAnswer
+from peer.daemon.source_spaces import SpacePublish, _record
+from peer.storage.database import Database
+from peer.storage.log_values import NewDocument, SpaceEntry
+from peer.storage.source_log import SourceLog
+from peer.storage.space_store import EARLIER, SpaceStore, SpaceSubscription
 from rewriting.filters import Dimension, Disjunction, Filter, Kind, Space, message_bytes
 from tests.peer.daemon.network import live_network, rows
 
@@ -71,7 +81,7 @@ async def test_messages_reach_exactly_those_who_want_them_also_when_a_machine_st
                 await network.stop("p1")
             if n == 16:
                 peers[1] = await network.start_peer("p1")
-        assert await publish(network, a_message(rng), "k0") == min(sent), "the same key is the same message"
+        assert await publish(network, sent[min(sent)], "k0") == min(sent), "the same key is the same message"
         for name, (i, filtered, start) in wanted.items():
             found = await received(peers[i], name, max(sent))
             assert found == {n: one for n, one in sent.items() if n > start and filtered.matches(one)}
@@ -109,8 +119,8 @@ async def test_a_space_that_the_source_has_lost_and_makes_again_is_another_one(t
             last = await publish(network, {"price": str(n)}, f"k{n}")
         assert len(await received(peer, old, last)) == 4
         await network.stop("source")
-        for path in (tmp_path / "source").glob("spaces.sqlite*"):
-            path.unlink()
+        with closing(sqlite3.connect(tmp_path / "source" / "source.sqlite")) as log:
+            log.executescript("DELETE FROM spaces; DELETE FROM space_records")
         await network.start_source()
         network.source.spaces.create(MARKET)
         new = None
@@ -127,7 +137,7 @@ async def test_a_space_that_the_source_has_lost_and_makes_again_is_another_one(t
         assert len([one async for one in peer.spaces.messages(old, 0)]) == 5, "what has come stays"
 
 
-async def test_planned_feeds_and_the_space_deliver_the_same(tmp_path):
+async def test_what_is_published_in_a_space_comes_by_planned_feeds_too_with_the_same_numbers(tmp_path):
     rng = random.Random(4)
     filters = [Filter.parse(text, whole=True) for text in TEXTS]
     async with live_network(tmp_path) as network:
@@ -137,18 +147,109 @@ async def test_planned_feeds_and_the_space_deliver_the_same(tmp_path):
             peer = peers[i % 2]
             fed = await peer.subscribe(one.pattern())
             here = await peer.spaces.subscribe("market", str(one))
-            pairs.append((peer, fed["subscription"], here["subscription"]))
-        both = {}
-        for n in range(10):
+            pairs.append((peer, one, fed["subscription"], here["subscription"]))
+        sent = {}
+        for n in range(12):
             message = a_message(rng)
-            told = await network.source.publish("source", "message", f"k{n}", message_bytes(message))
-            both[await publish(network, message, f"k{n}")] = told["number"]
-        for peer, fed, here in pairs:
-            by_feeds = await rows(peer, fed, max(both.values()))
-            by_space = await received(peer, here, max(both))
-            assert {both[n]: message_bytes(one).decode() for n, one in by_space.items()} == {
-                number: found[0]["message.cont"] for number, found in by_feeds.items()
+            sent[await publish(network, message, f"k{n}")] = message
+            if n % 4 == 0:  # what is no message of the space takes numbers too
+                await network.source.publish("source", "message", f"other{n}", message_bytes({"price": "1000"}))
+                await peers[0].spaces.subscribe("market", "price < 0")
+        assert await publish(network, sent[min(sent)], "k0") == min(sent)
+        for peer, one, fed, here in pairs:
+            by_feeds = await rows(peer, fed, max(sent))
+            by_space = await received(peer, here, max(sent))
+            assert by_space == {n: message for n, message in sent.items() if one.matches(message)}
+            assert {n: message_bytes(message).decode() for n, message in by_space.items()} == {
+                number: found[0]["message.cont"] for number, found in by_feeds.items() if number in sent
             }
+
+
+async def test_a_key_stands_for_one_message_of_one_space(tmp_path):
+    async with live_network(tmp_path) as network:
+        network.source.spaces.create(MARKET)
+        network.source.spaces.create(Space("other", MARKET.dimensions))
+        number = await publish(network, {"price": "7"}, "k")
+        with pytest.raises(NoAnswer, match="stands for another"):
+            await network.source.spaces.publish("source", SpacePublish("other", "k", {"price": "7"}))
+        with pytest.raises(NoAnswer, match="stands for another"):
+            await network.source.publish("source", "message", "k", message_bytes({"price": "7"}))
+        with pytest.raises(NoAnswer, match="stands for another"):
+            await publish(network, {"price": "8"}, "k")
+        await network.stop("source")
+        await network.start_source()
+        assert await publish(network, {"price": "7"}, "k") == number
+
+
+async def test_what_the_log_has_when_the_source_dies_reaches_the_space_when_it_is_back(tmp_path):
+    async with live_network(tmp_path) as network:
+        (peer,) = await started(network, 1)
+        told = await peer.spaces.subscribe("market", "price < 50")
+        early = await publish(network, {"price": "1"}, "early")
+        await received(peer, told["subscription"], early)
+        await network.stop("source")
+        with SourceLog.open(tmp_path / "source" / "source.sqlite") as log:
+            # As if it had died right after the commit: nothing of this was entered in the space.
+            entries = [
+                Published(0, {"price": "2"}),
+                Subscribed(0, "c-late", "p0", "price < 50"),
+                Published(0, {"price": "3"}),
+                Unsubscribed(0, told["subscription"]),
+                Published(0, {"price": "4"}),
+            ]
+            numbers = [one.number for one in log.append([logged(told["space"], entry) for entry in entries])]
+        peer.spaces.subscriptions["c-late"] = SpaceSubscription(
+            "c-late", told["space"], "price < 50", numbers[1], None
+        )
+        peer.spaces._names.add("c-late")
+        await network.start_source()
+        found = await received(peer, told["subscription"], numbers[-1])
+        assert found == {early: {"price": "1"}, numbers[0]: {"price": "2"}, numbers[2]: {"price": "3"}}
+        found = await received(peer, "c-late", numbers[-1])
+        assert found == {numbers[2]: {"price": "3"}, numbers[4]: {"price": "4"}}
+        again = await publish(network, {"price": "2"}, "key 2")
+        assert again == numbers[0], "the log knows its key"
+
+
+def logged(space, entry):
+    """Return an entry of a space as the source writes it to its log."""
+    there = SpaceEntry(space, encode_record(entry))
+    if not isinstance(entry, Published):
+        return there
+    body = message_bytes(entry.attributes)
+    return NewDocument("source", f"key {entry.attributes['price']}", "message", body, there)
+
+
+async def test_spaces_that_a_source_kept_beside_its_log_are_taken_over(tmp_path):
+    async with live_network(tmp_path) as network:
+        (peer,) = await started(network, 1)
+        told = await peer.spaces.subscribe("market", "price < 50")
+        last = await publish(network, {"price": "1"}, "k")
+        before = await received(peer, told["subscription"], last)
+        await network.stop("source")
+        put_beside_the_log(tmp_path / "source", counted_to=last + 1000)
+        await network.start_source()
+        assert not (tmp_path / "source" / "spaces.sqlite").exists()
+        new = await publish(network, {"price": "2"}, "k2")
+        assert new > last + 1000, "what a machine has taken for complete is not used again"
+        assert await received(peer, told["subscription"], new) == before | {new: {"price": "2"}}
+
+
+def put_beside_the_log(home, counted_to):
+    """Make a source's home as it was when each space counted for itself; a space has come to a number."""
+    earlier = Database(home / "spaces.sqlite", EARLIER)
+    with SourceLog.open(home / "source.sqlite") as log, earlier.transaction() as writer:
+        for name, body in log.spaces.spaces().items():
+            writer.execute("INSERT INTO spaces VALUES (?, ?)", (name, body))
+            origin = Origin("source", decode_declared(body).space)
+            kept = log.spaces.records(decode_declared(body).key)
+            origin.restore(map(_record, kept), 0.0)
+            origin.number = origin.frontier = counted_to
+            rows = [(decode_declared(body).key, encode_record(one)) for one in origin.snapshot()]
+            writer.executemany("INSERT INTO records (space, body) VALUES (?, ?)", rows)
+    earlier.close()
+    with closing(sqlite3.connect(home / "source.sqlite")) as log:
+        log.executescript("DROP TABLE spaces; DROP TABLE space_records; PRAGMA user_version = 1")
 
 
 def test_a_store_keeps_a_message_once_and_the_newest_ones(tmp_path):
@@ -160,10 +261,17 @@ def test_a_store_keeps_a_message_once_and_the_newest_ones(tmp_path):
     store.trim("s", 2)
     store.trim("s", 5)
     assert [n for n, _ in store.messages("s", 0, 9, 10)] == [3, 4]
-    store.append([("market", b"a"), ("other", b"b")], [("market", "p", "k", 7)])
-    assert store.records("market") == [b"a"]
-    assert store.published("market", "p", "k") == 7
-    store.replace("market", [b"c", b"d"], oldest_key=8)
-    assert (store.records("market"), store.records("other")) == ([b"c", b"d"], [b"b"])
-    assert store.published("market", "p", "k") is None
     store.close()
+
+
+def test_a_log_keeps_the_records_of_spaces_in_the_order_in_which_they_were_written(tmp_path):
+    with SourceLog.open(tmp_path / "source.sqlite") as log:
+        log.spaces.append([("market@1", b"a"), ("other@1", b"b")])
+        (done,) = log.append([SpaceEntry("market@1", b"entry")])
+        log.spaces.append([("market@1", b"c")])
+        assert log.spaces.records("market@1") == [(None, b"a"), (done.number, b"entry"), (None, b"c")]
+        log.spaces.replace("market@1", [b"d"])
+        assert (log.spaces.records("market@1"), log.spaces.records("other@1")) == ([(None, b"d")], [(None, b"b")])
+        log.spaces.count_from(10)
+        log.spaces.count_from(5)
+        assert (log.last, log.documents(0, 20, 1000)) == (10, [])

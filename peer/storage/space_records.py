@@ -1,0 +1,65 @@
+"""What the source keeps of the content-driven network, in its log: the spaces, and the records of each.
+
+A record is either an entry of the log, written with it and under its number (``Appending``), or what came of such
+entries since; both stand in the order in which they were written. Bodies are opaque here.
+
+Reads may be called from any thread; what writes is the writer's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from peer.storage.database import Database
+
+
+class SpaceRecord(NamedTuple):
+    """A record of a space; ``number``: of the log's entry that it is."""
+
+    number: int | None
+    body: bytes
+
+
+class SpaceRecords:
+    """The tables of spaces in an open log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def spaces(self) -> dict[str, bytes]:
+        """Return the spaces by name, as they were declared."""
+        with self._database.reading() as reader:
+            return dict(reader.execute("SELECT name, body FROM spaces ORDER BY name"))
+
+    def put_space(self, name: str, body: bytes) -> None:
+        """Keep a space, in place of an earlier one of that name."""
+        with self._database.transaction() as writer:
+            writer.execute("REPLACE INTO spaces VALUES (?, ?)", (name, body))
+
+    def records(self, space: str) -> list[SpaceRecord]:
+        """Return the records of a space, in order."""
+        with self._database.reading() as reader:
+            rows = reader.execute("SELECT number, body FROM space_records WHERE space = ? ORDER BY at", (space,))
+            return [SpaceRecord(*row) for row in rows]
+
+    def append(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """Write records of spaces that are no entries of the log."""
+        with self._database.transaction() as writer:
+            writer.executemany("INSERT INTO space_records (space, body) VALUES (?, ?)", records)
+
+    def replace(self, space: str, records: Sequence[bytes]) -> None:
+        """Put a snapshot in place of all records of a space."""
+        with self._database.transaction() as writer:
+            writer.execute("DELETE FROM space_records WHERE space = ?", (space,))
+            writer.executemany(
+                "INSERT INTO space_records (space, body) VALUES (?, ?)", [(space, body) for body in records]
+            )
+
+    def count_from(self, number: int) -> None:
+        """Let the log's numbers go on behind a number, where a space that counted for itself has come to it.
+        Nothing was ever under those between, so they are no hole."""
+        with self._database.transaction() as writer:
+            writer.execute("UPDATE extent SET last = max(last, ?)", (number,))
