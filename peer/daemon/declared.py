@@ -1,12 +1,15 @@
-"""Declared spaces: each with its generation, so that one that is made again after it was lost is another one.
+"""Declared spaces: each with its generation, so that one that is made again, or brought back from a backup, is
+another one.
 
-A source that was restored without its spaces, and declares one of the same name, counts from 1 again; machines
-that know the earlier one would take its messages for old. The generation is part of the key that frames carry.
+A source that was restored does not know which zones it has granted since the backup, and with which versions of
+the map; machines that know would take its grants for old ones, or old ones for its. The generation is part of the
+key that frames carry: what belongs to another one is nobody's concern, and machines begin anew with the map. Their
+subscriptions they announce again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -20,7 +23,8 @@ _Kind = TypeVar("_Kind")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A space as it was declared; ``generation``: when, in nanoseconds since 1970.
+    """A space as it was declared; ``generation``: when, or when it was restored, in nanoseconds since 1970;
+    ``begins``: all its messages lie above this number of the log, or are in the backup.
 
     >>> from rewriting.filters import Dimension
     >>> one = Declared(Space("market", (Dimension("price", low=0, high=9),)), 17)
@@ -30,11 +34,25 @@ class Declared:
 
     space: Space
     generation: int
+    begins: int = 0
 
     @property
     def key(self) -> str:
         """What frames, records and subscriptions call it."""
         return f"{self.space.name}@{self.generation}"
+
+    def restored(self, moment_ns: int, begins: int) -> Declared:
+        """Return the same space after a restore."""
+        return replace(self, generation=max(moment_ns, self.generation + 1), begins=begins)
+
+
+def name_of(key: str) -> str:
+    """Return the name of the space that a key is of.
+
+    >>> name_of("market@17")
+    'market'
+    """
+    return key.partition("@")[0]
 
 
 def encode_declared(declared: Declared) -> bytes:

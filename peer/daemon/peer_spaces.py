@@ -3,12 +3,17 @@
 The source says which spaces there are. In each of them the machine has a ``ContentNode``; what it is given as a
 subscriber is written before it is acknowledged, each message once per subscription. Frames for a machine that is
 not connected wait, up to a limit, until it has been dialled; what is lost the protocol asks for again.
+
+A source that was restored has its spaces in a new generation (``declared``). The machine begins anew with the map
+then, and announces its subscriptions: those that the source has forgotten start again, and each has a gap from
+where it was complete to where it goes on. Until that is done it is read as it was.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -20,8 +25,10 @@ from overlay.content.node import ContentNode
 from overlay.content.quick import QuickMatching
 from overlay.payloads.desk import Desk
 from overlay.wire.frames import Content
-from peer.daemon.declared import decode_declared
+from peer.daemon.declared import decode_declared, name_of
+from peer.daemon.one_writer import OneWriter
 from peer.daemon.questions import NoAnswer
+from peer.daemon.space_messages import read_messages
 from peer.daemon.written_first import WrittenFirst
 from peer.storage.space_store import SpaceStore, SpaceSubscription
 
@@ -31,12 +38,12 @@ if TYPE_CHECKING:
 
     from overlay.identity import Member
     from overlay.wire.frames import Frame
+    from peer.daemon.declared import Declared
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
 _LEARN_S: Final = 5.0
 _MOST_WAITING: Final = 1000
-_PAGE: Final = 1000
 _TRIM_S: Final = 60.0
 MOST_MESSAGES: Final = 100_000
 """So many messages of a subscription are kept, the newest ones."""
@@ -61,7 +68,8 @@ class PeerSpaces:
     ) -> None:  # fmt: skip
         self._site, self._source, self._send, self._ask = site, source, send, ask_source
         self._store = SpaceStore(home / "spaces.sqlite")
-        self._first = WrittenFirst(self._write)
+        self._alone = OneWriter()
+        self._first: WrittenFirst[_Write] = WrittenFirst(lambda writes: self._alone(self._write, writes))
         self._incarnation = secrets.randbits(60)
         self._links: dict[str, int] = {}
         self._waiting: dict[str, list[Content]] = {}
@@ -90,7 +98,13 @@ class PeerSpaces:
         """Ask the source which spaces there are, now and then: one may have been made while it was not heard."""
         while True:
             try:
-                self.told(await self._ask("spaces", None))
+                bodies = await self._ask("spaces", None)
+                self.told(bodies)
+                spaces = {one.space.name: one for one in map(decode_declared, bodies)}
+                for key in [key for key in self.nodes if name_of(key) not in spaces]:
+                    del self.nodes[key]  # the source does not have it any more
+                for declared in spaces.values():
+                    await self._announce(declared)
             except NoAnswer as exc:
                 _LOG.info("spaces not learnt", extra={"reason": str(exc)})
             await trio.sleep(_LEARN_S)
@@ -107,16 +121,42 @@ class PeerSpaces:
         for body in bodies:
             declared = decode_declared(body)
             name, key = declared.space.name, declared.key
-            others = [known for known in self.nodes if known.partition("@")[0] == name]
+            others = [known for known in self.nodes if name_of(known) == name]
             if all(int(known.partition("@")[2]) < declared.generation for known in others):
-                for known in others:  # the source has lost it, and made another one
+                for known in others:  # the source was restored, or has lost it and made another one
                     del self.nodes[known]
-                self._store.put_space(name, body)
+                stale = {one.space for one in self._stale(declared)}
+                self._alone(self._store.put_space, name, body, key, [*others, *sorted(stale)])
                 self._complete[key] = self._store.complete(key)
                 self.nodes[key] = ContentNode(
                     self._site, self._source, declared.space, incarnation=self._incarnation,
                     make_matcher=QuickMatching, desk=Desk(self._site, self._source, cap_bytes=REPOSITORY_BYTES),
                 )  # fmt: skip
+
+    def _stale(self, declared: Declared) -> list[SpaceSubscription]:
+        """List the subscriptions that are not known to be in this generation of a space."""
+        name, key = declared.space.name, declared.key
+        return [one for one in self.subscriptions.values() if name_of(one.space) == name and one.space != key]
+
+    async def _announce(self, declared: Declared) -> None:
+        """Bring the subscriptions of earlier generations of a space into this one."""
+        if declared.key not in self.nodes or not (stale := self._stale(declared)):
+            return
+        live = {one.name: one.filter for one in stale if one.end is None}
+        ended = [one.name for one in stale if one.end is not None]
+        starts = await self._ask("space_announce", {"space": declared.key, "live": live, "ended": ended})
+        after, gaps = [], []
+        for one in stale:
+            had = max(self._store.complete(one.space)[0], one.start)
+            start = starts.get(one.name, one.start)
+            goes_on = max(declared.begins, start) if one.end is None else one.end
+            gaps += [(one.name, had, goes_on)] if had < goes_on else []
+            after.append(one._replace(space=declared.key))
+            _LOG.warning(
+                "announced again", extra={"subscription": one.name, "space": declared.key, "gap": goes_on}
+            )
+        self._alone(self._store.put_subscriptions, after, gaps)
+        self.subscriptions |= {one.name: one for one in after}
 
     # What users ask for.
 
@@ -126,17 +166,17 @@ class PeerSpaces:
         self._names.add(name)  # messages may come before the answer
         told = await self._ask("space_subscribe", {"space": space, "subscription": name, "filter": wanted})
         self.subscriptions[name] = one = SpaceSubscription(name, told["space"], wanted, told["start"], None)
-        self._store.put_subscription(one)
+        self._alone(self._store.put_subscriptions, [one])
         return {"subscription": name, "start": told["start"], "space": told["space"]}
 
     async def unsubscribe(self, name: str) -> dict[str, Any]:
         """End a subscription in a space."""
         one = self.subscriptions[name]
         if one.space not in self.nodes:
-            raise NoAnswer(f"the space of {name} is gone, and {name} with it")
+            raise NoAnswer(f"the source does not have the space of {name}, or not yet; try again later")
         told: dict[str, Any] = await self._ask("space_unsubscribe", {"space": one.space, "subscription": name})
         self.subscriptions[name] = one._replace(end=told["end"])
-        self._store.put_subscription(self.subscriptions[name])
+        self._alone(self._store.put_subscriptions, [self.subscriptions[name]])
         return told
 
     async def messages(self, name: str, after: int) -> AsyncGenerator[dict[str, Any], None]:
@@ -145,15 +185,12 @@ class PeerSpaces:
         if one is None:
             raise NoAnswer(f"there is no subscription {name} in a space here")
         upto, gap = self._complete.get(one.space) or self._store.complete(one.space)
+        gaps = await trio.to_thread.run_sync(self._store.gaps, name, after, upto)
         if gap > max(after, one.start):
-            yield {"gap": [max(after, one.start), gap]}
-        while True:
-            page = await trio.to_thread.run_sync(self._store.messages, name, after, upto, _PAGE)
-            for number, attributes in page:
-                yield {"message": number, "attributes": attributes}
-            if len(page) < _PAGE:
-                break
-            after = page[-1][0]
+            gaps.append((max(after, one.start), gap))
+        async with aclosing(read_messages(self._store, name, after, upto, gaps)) as found:
+            async for told in found:
+                yield told
         yield {"complete": upto}
 
     # Links.
@@ -220,7 +257,7 @@ class PeerSpaces:
         return [
             {
                 "subscription": name,
-                "space": one.space.partition("@")[0],
+                "space": name_of(one.space),
                 "filter": one.filter,
                 "complete": self._complete.get(one.space, (0, 0))[0],
                 "is_lost": one.space not in self.nodes,

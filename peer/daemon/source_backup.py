@@ -11,6 +11,7 @@ which lists of the revoked it signed, which DHT keys it made. So it counts on fr
   1970: above all that counting by ones can have reached, and different in two restores of one backup.
 - Numbers of documents go on as if ``MOST_PER_S`` entries had been written in every second since the backup. What
   lies between is a hole in the log: who is owed something in it and finds it with no other machine gets a gap.
+- Spaces begin a generation too, so that nobody takes a grant of the lost source for one of this (``declared``).
 - Invitations are forgotten: some may have been redeemed since.
 
 ``members`` says how the rest comes back, when machines greet.
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +37,7 @@ from overlay.identity.private_files import (
     sync_folder,
     write_private,
 )
+from peer.daemon.declared import decode_declared, encode_declared
 from peer.daemon.members import RESTORED, Restored
 from peer.daemon.source_state import known_revocations
 from peer.http.access import TOKEN_FILE
@@ -157,4 +160,9 @@ def _count_on(home: Path, moment: int, base: int) -> int:
             log.put_state("invitations", None)
             for key in kept:
                 log.put_state(key, None)
+            for name, body in log.spaces.spaces().items():
+                before = decode_declared(body)
+                after = before.restored(time.time_ns(), base)
+                log.spaces.put_space(name, encode_declared(after))
+                log.spaces.rename(before.key, after.key)
         return len(invitations)

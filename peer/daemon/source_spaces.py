@@ -23,7 +23,7 @@ from overlay.content.origin import Origin
 from overlay.identity import Role
 from overlay.wire.frames import Content
 from peer.daemon import requests
-from peer.daemon.declared import Declared, decode_declared, encode_declared
+from peer.daemon.declared import Declared, decode_declared, encode_declared, name_of
 from peer.daemon.questions import NoAnswer
 from peer.daemon.written_first import WrittenFirst
 from peer.storage.log_values import NewDocument, Refused, SpaceEntry
@@ -51,6 +51,7 @@ _BALANCE_S: Final = 5.0
 _MESSAGE: Final = "message"
 """What messages are called as documents."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+_Filter = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 
 
 class SpaceSubscribe(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ class SpaceSubscribe(msgspec.Struct, frozen=True):
 
     space: _Name
     subscription: _Name
-    filter: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+    filter: _Filter
 
 
 class SpacePublish(msgspec.Struct, frozen=True):
@@ -68,6 +69,15 @@ class SpacePublish(msgspec.Struct, frozen=True):
     key: _Name
     attributes: Annotated[dict[_Name, str], msgspec.Meta(max_length=256)]
     payload: Annotated[list[_Name], msgspec.Meta(max_length=256)] = []
+
+
+class SpaceAnnounce(msgspec.Struct, frozen=True):
+    """Subscriptions of mine in an earlier generation of a space: those that live, with their filters, and those
+    that have ended."""
+
+    space: _Name
+    live: Annotated[dict[_Name, _Filter], msgspec.Meta(max_length=100_000)]
+    ended: Annotated[list[_Name], msgspec.Meta(max_length=100_000)]
 
 
 class SpaceOf(msgspec.Struct, frozen=True):
@@ -87,6 +97,7 @@ class SourceSpaces:
     ) -> None:  # fmt: skip
         self._site, self._publications, self._committer = site, publications, committer
         self._records, self._alone, self._send, self._tell = log.spaces, alone, send, tell
+        self._last: Callable[[], int] = lambda: log.last
         self._first: WrittenFirst[tuple[str, bytes]] = WrittenFirst(
             lambda records: alone(self._records.append, records)
         )
@@ -131,7 +142,7 @@ class SourceSpaces:
         if known is not None and known.space != space:
             raise NoAnswer(f"there is another space {space.name}; choose another name")
         if known is None:
-            declared = self._declared[space.name] = Declared(space, time.time_ns())
+            declared = self._declared[space.name] = Declared(space, time.time_ns(), self._last())
             body = encode_declared(declared)
             self._alone(self._records.put_space, space.name, body)
             self.origins[space.name] = Origin(self._site, space)
@@ -169,6 +180,9 @@ class SourceSpaces:
                 return await self._subscribe(member.site, requests.read(body, SpaceSubscribe))
             case "space_unsubscribe":
                 return await self._unsubscribe(member.site, requests.read(body, SpaceOf))
+            case "space_announce":
+                member.require(Role.SUBSCRIBER)
+                return await self._announce(member.site, requests.read(body, SpaceAnnounce))
             case "space_publish":
                 member.require(Role.PUBLISHER)
                 return await self.publish(member.site, requests.read(body, SpacePublish))
@@ -196,7 +210,7 @@ class SourceSpaces:
         return {"start": start, "space": self._declared[asked.space].key}
 
     async def _unsubscribe(self, site: str, asked: SpaceOf) -> dict[str, Any]:
-        space = asked.space.partition("@")[0]
+        space = name_of(asked.space)
         origin = self._origin(space)
         async with self._turn:
             entry = origin.catalog.live.get(asked.subscription)
@@ -204,6 +218,21 @@ class SourceSpaces:
                 raise NoAnswer(f"{asked.subscription} is not a subscription of {site}")
             end = await self._commit(space, Unsubscribed(0, asked.subscription))
         return {"subscription": asked.subscription, "end": end}
+
+    async def _announce(self, site: str, asked: SpaceAnnounce) -> dict[str, int]:
+        """Take over what a machine has since before this generation; say where its subscriptions start."""
+        space = name_of(asked.space)
+        self._origin(space)
+        if self._declared[space].key != asked.space:
+            raise NoAnswer(f"{asked.space} is not the space {space} that there is now")
+        starts = {}
+        for name, wanted in asked.live.items():
+            starts[name] = (await self._subscribe(site, SpaceSubscribe(space, name, wanted)))["start"]
+        live = self.origins[space].catalog.live
+        for name in asked.ended:
+            if name in live and live[name].site == site:
+                await self._unsubscribe(site, SpaceOf(asked.space, name))
+        return starts
 
     async def _commit(self, space: str, entry: Entered) -> int:
         """Write a change to the log, and return its number."""
@@ -243,7 +272,7 @@ class SourceSpaces:
 
     def heard(self, member: Member, frame: Content) -> None:
         """A machine says something about a space."""
-        space = frame.space.partition("@")[0]
+        space = name_of(frame.space)
         origin = self.origins.get(space)
         if origin is None or self._declared[space].key != frame.space or self._first.is_full:
             return

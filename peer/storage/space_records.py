@@ -58,6 +58,11 @@ class SpaceRecords:
                 "INSERT INTO space_records (space, body) VALUES (?, ?)", [(space, body) for body in records]
             )
 
+    def rename(self, space: str, key: str) -> None:
+        """Let the records of a space be those of another key."""
+        with self._database.transaction() as writer:
+            writer.execute("UPDATE space_records SET space = ? WHERE space = ?", (key, space))
+
     def count_from(self, number: int) -> None:
         """Let the log's numbers go on behind a number, where a space that counted for itself has come to it.
         Nothing was ever under those between, so they are no hole."""

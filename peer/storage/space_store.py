@@ -28,9 +28,12 @@ _FIRST: Final = (
 )
 # The source kept its part here before it was in the log: ``earlier_spaces`` takes it over.
 EARLIER: Final = Schema("a store of spaces", 0x44435350, (_FIRST,))
-_SCHEMA: Final = Schema(
-    EARLIER.what, EARLIER.application_id, (*EARLIER.steps, ("DROP TABLE records", "DROP TABLE published"))
+_IN_THE_LOG: Final = ("DROP TABLE records", "DROP TABLE published")
+_GAPS: Final = (
+    "CREATE TABLE gaps (subscription TEXT, after INTEGER, upto INTEGER NOT NULL,"
+    " PRIMARY KEY (subscription, after)) WITHOUT ROWID",
 )
+_SCHEMA: Final = Schema(EARLIER.what, EARLIER.application_id, (*EARLIER.steps, _IN_THE_LOG, _GAPS))
 
 
 class SpaceSubscription(NamedTuple):
@@ -58,15 +61,33 @@ class SpaceStore:
         with self._database.reading() as reader:
             return dict(reader.execute("SELECT name, body FROM spaces ORDER BY name"))
 
-    def put_space(self, name: str, body: bytes) -> None:
-        """Keep a space, in place of an earlier one of that name."""
+    def put_space(self, name: str, body: bytes, key: str, before: Iterable[str]) -> None:
+        """Keep a space, in place of an earlier one of that name; what was complete in those ``before`` it is in
+        it."""
         with self._database.transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (name, body))
+            for earlier in before:
+                writer.execute(
+                    "INSERT OR IGNORE INTO complete SELECT ?, upto, gap FROM complete WHERE space = ?",
+                    (key, earlier),
+                )
 
-    def put_subscription(self, one: SpaceSubscription) -> None:
-        """Keep a subscription of this machine."""
+    def put_subscriptions(
+        self, subscriptions: Iterable[SpaceSubscription], gaps: Iterable[tuple[str, int, int]] = ()
+    ) -> None:
+        """Keep subscriptions of this machine, and between which numbers they may miss something."""
         with self._database.transaction() as writer:
-            writer.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?)", one)
+            writer.executemany("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?)", subscriptions)
+            writer.executemany("INSERT OR REPLACE INTO gaps VALUES (?, ?, ?)", gaps)
+
+    def gaps(self, subscription: str, after: int, upto: int) -> list[tuple[int, int]]:
+        """Return the gaps of a subscription that end in (after, upto], in order."""
+        with self._database.reading() as reader:
+            rows = reader.execute(
+                "SELECT after, upto FROM gaps WHERE subscription = ? AND upto > ? AND upto <= ? ORDER BY after",
+                (subscription, after, upto),
+            )
+            return [(int(begin), int(end)) for begin, end in rows]
 
     def subscriptions(self) -> dict[str, SpaceSubscription]:
         """Return the subscriptions of this machine."""

@@ -40,7 +40,7 @@ async def received(peer, name, upto):
         while True:
             found = [one async for one in peer.spaces.messages(name, 0)]
             if found[-1]["complete"] >= upto:
-                return {one["message"]: one["attributes"] for one in found[:-1]}
+                return {one["message"]: one["attributes"] for one in found[:-1] if "message" in one}
             await trio.sleep(0.05)
 
 
@@ -111,30 +111,31 @@ async def test_a_source_that_starts_again_goes_on_with_its_spaces(tmp_path):
         assert network.source.spaces.listed()[0]["subscriptions"] == 1
 
 
-async def test_a_space_that_the_source_has_lost_and_makes_again_is_another_one(tmp_path):
+async def test_subscriptions_of_a_space_that_the_source_has_lost_are_announced_when_it_is_made_again(tmp_path):
     async with live_network(tmp_path) as network:
         (peer,) = await started(network, 1)
-        old = (await peer.spaces.subscribe("market", "price < 50"))["subscription"]
+        name = (await peer.spaces.subscribe("market", "price < 50"))["subscription"]
         for n in range(4):
             last = await publish(network, {"price": str(n)}, f"k{n}")
-        assert len(await received(peer, old, last)) == 4
+        assert len(await received(peer, name, last)) == 4
         await network.stop("source")
         with closing(sqlite3.connect(tmp_path / "source" / "source.sqlite")) as log:
             log.executescript("DELETE FROM spaces; DELETE FROM space_records")
         await network.start_source()
+        await until(lambda: not peer.spaces.nodes)
+        assert [one["is_lost"] for one in peer.spaces.standing()] == [True]
+        with pytest.raises(NoAnswer, match="does not have the space"):
+            await peer.spaces.unsubscribe(name)
+        assert len([one async for one in peer.spaces.messages(name, 0)]) == 5, "what has come stays"
         network.source.spaces.create(MARKET)
-        new = None
+        await until(lambda: not peer.spaces.standing()[0]["is_lost"])
+        new = await publish(network, {"price": "7"}, "again")
         with trio.fail_after(60):
-            while new is None:  # until it has heard of the new one
-                await peer.connected.wait()
-                told = await peer.spaces.subscribe("market", "price < 50")
-                if all(told["space"] == key for key in peer.spaces.nodes):
-                    new = told["subscription"]
-                await trio.sleep(0.1)
-        last = await publish(network, {"price": "7"}, "again")
-        assert await received(peer, new, last) == {last: {"price": "7"}}
-        assert {one["is_lost"] for one in peer.spaces.standing() if one["subscription"] == old} == {True}
-        assert len([one async for one in peer.spaces.messages(old, 0)]) == 5, "what has come stays"
+            while (found := [one async for one in peer.spaces.messages(name, 0)])[-1] != {"complete": new}:
+                await trio.sleep(0.05)
+        assert [one["message"] for one in found if "message" in one] == [last - 3, last - 2, last - 1, last, new]
+        (gap,) = [one["gap"] for one in found if "gap" in one]
+        assert gap[0] == last < gap[1] < new
 
 
 async def test_what_is_published_in_a_space_comes_by_planned_feeds_too_with_the_same_numbers(tmp_path):
@@ -261,6 +262,20 @@ def test_a_store_keeps_a_message_once_and_the_newest_ones(tmp_path):
     store.trim("s", 2)
     store.trim("s", 5)
     assert [n for n, _ in store.messages("s", 0, 9, 10)] == [3, 4]
+    store.close()
+
+
+def test_what_was_complete_in_a_generation_of_a_space_is_so_in_the_next(tmp_path):
+    store = SpaceStore(tmp_path / "spaces.sqlite")
+    store.receive([], [("market@1", 7, 2)])
+    store.put_space("market", b"", "market@2", ["market@1"])
+    assert store.complete("market@2") == (7, 2)
+    store.receive([], [("market@2", 9, 2)])
+    store.put_space("market", b"", "market@2", ["market@1"])
+    assert store.complete("market@2") == (9, 2)
+    store.put_subscriptions([], [("s", 9, 12), ("s", 20, 30), ("t", 0, 9)])
+    assert store.gaps("s", 9, 29) == [(9, 12)]
+    assert store.gaps("s", 12, 30) == [(20, 30)]
     store.close()
 
 
