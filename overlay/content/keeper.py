@@ -1,10 +1,10 @@
 """The zones of a machine: what it knows of the map, and the subscriptions in what it owns.
 
-Theory of operation. The map comes from the source in steps. A zone that a step grants to this machine is loaded
-from the catalog, page by page, under the grant's fencing number; until all is here the machine takes no message
-for it. Changes (``Place``) are acknowledged only for a loaded zone: before, they come with the pages. When a zone
-was split and one half stays, that half keeps what was loaded. A zone granted to somebody else, or anew, is
-dropped.
+Theory of operation. The map comes from the source in steps, or as a whole from the directory. A zone that is
+granted to this machine is loaded from the catalog, page by page, under the grant's fencing number; until all is
+here the machine takes no message for it. Changes (``Place``) are acknowledged only for a loaded zone: before, they
+come with the pages. When a zone was split and one half stays, that half keeps what was loaded. A zone granted to
+somebody else, or anew, is dropped.
 """
 
 from __future__ import annotations
@@ -45,6 +45,17 @@ class ZoneKeeper:
         for version, splits, grants in frame.steps:
             if version == self.known.version + 1:
                 self.known.apply(Change(version, splits, grants))
+        return self._settle(now)
+
+    def adopt(self, found: ZoneMap, now: float) -> Sends:
+        """Take a whole map in, that somebody else than the source had; nothing happens if it is not newer."""
+        if found.version <= self.known.version:
+            return []
+        self.known.become(found)
+        return self._settle(now)
+
+    def _settle(self, now: float) -> Sends:
+        """The map has changed: give up what is not ours any more, and load what is."""
         mine = self.known.owned_by(self.me)
         for zone in [zone for zone in self.tables if zone not in mine]:
             self._give_up(zone, mine)

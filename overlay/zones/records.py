@@ -1,8 +1,9 @@
 """Zones in the directory: ``zone/<space>/<prefix>`` says how a zone was split, or who owns it.
 
 The payload is a MessagePack array: version, axis and value of the split (axis -1: not split), owner, fencing
-number. The whole space has the prefix ``-``. The source's catalog signs; versions make the newest win
-(``overlay.dht``).
+number, hash. The whole space has the prefix ``-``; its record is the *head*: its version is that of the map, its
+hash that of the map as a whole, so that a map put together from records can be told from one in which an older
+record stands (``map_walk``). The source's catalog signs; versions make the newest win (``overlay.dht``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from overlay.zones.errors import MalformedZone
 from overlay.zones.tree import MAX_DEPTH
 
 KIND: Final = "zone"
+HASH_BYTES: Final = 20
 _COUNT = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
 
 
@@ -27,6 +29,7 @@ class ZoneRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     value: float
     owner: Annotated[str, msgspec.Meta(max_length=200)]
     fence: _COUNT
+    digest: Annotated[bytes, msgspec.Meta(max_length=HASH_BYTES)] = b""
 
     @property
     def is_split(self) -> bool:

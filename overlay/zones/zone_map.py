@@ -65,20 +65,31 @@ class ZoneMap:
             grant = self.grants.pop(prefix, None)
             if grant is not None:  # both halves stay with the owner, unless the change says otherwise
                 self._zones[grant.owner].discard(prefix)
-                self._give(prefix + "0", grant)
-                self._give(prefix + "1", grant)
+                self.give(prefix + "0", grant)
+                self.give(prefix + "1", grant)
         for prefix, name in change.grants:
             if not self.tree.is_leaf(prefix):
                 raise NoSuchZone(prefix)
-            self._give(prefix, Grant(name, change.version))
+            self.give(prefix, Grant(name, change.version))
         self.version = change.version
 
-    def _give(self, prefix: str, grant: Grant) -> None:
+    def give(self, prefix: str, grant: Grant) -> None:
+        """Note who owns a zone."""
         before = self.grants.get(prefix)
         if before is not None:
             self._zones[before.owner].discard(prefix)
         self.grants[prefix] = grant
         self._zones.setdefault(grant.owner, set()).add(prefix)
+
+    def become(self, other: ZoneMap) -> None:
+        """Become what another map is, if that is newer."""
+        if other.version > self.version:
+            self.tree, self.version, self.grants, self._zones = (
+                other.tree,
+                other.version,
+                other.grants,
+                other._zones,
+            )
 
     def owner(self, prefix: str) -> str | None:
         """Return who owns a zone."""

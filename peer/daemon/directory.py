@@ -27,6 +27,7 @@ from overlay.dht.records import CHUNK
 from overlay.identity import Address, BadName
 from overlay.identity.address import MOST_ADDRESSES, parse_addresses
 from overlay.identity.dht_keys import DHT_GRACE
+from overlay.zones.records import KIND as ZONE
 from peer.daemon.directory_node import DirectoryNode
 from peer.daemon.directory_records import CONFIGURATION, CURRENT, EPOCH, SITE, Notary, Pieces, dated, undated
 
@@ -190,6 +191,22 @@ class Directory:
         """Find the version that was pushed last; None means: ask the source."""
         found = await self._find(EPOCH, CURRENT)
         return None if found is None else undated(found[0].version)
+
+    # Zones.
+
+    async def push_zone(self, name: str, version: int, body: bytes) -> int:
+        """Put what is so of a zone; how many other nodes hold it now. Source only."""
+        push = partial(self._push_zone, name, version, body)
+        return await self._node.call(push, 0, what="push", name=name, limit_s=_PUT_S)
+
+    async def find_zone(self, name: str) -> bytes | None:
+        """Find what the source pushed of a zone; None means: ask the source."""
+        found = await self._find(ZONE, name)
+        return None if found is None else found[1]
+
+    async def _push_zone(self, name: str, version: int, body: bytes, dht: Dht) -> int:
+        dated_version = dated(Version(0, 0, version), datetime.now(UTC))
+        return await self._node.put(dht, *self._notary.make(ZONE, name, dated_version, body))
 
     async def _push_epoch(self, epoch: Version, dht: Dht) -> int:
         return await self._node.put(dht, *self._notary.make(EPOCH, CURRENT, dated(epoch, datetime.now(UTC)), b""))

@@ -15,8 +15,9 @@ it is asked to store.
 A value that does not fit is split into chunks and its manifest takes its place; ``sizes`` has the size of what was
 split, twice if the manifest had to be split again.
 
-Who may write: ``site/<name>`` the site of that name; ``configuration/<name>`` and ``epoch/current`` the source.
-All other kinds are refused. Expiry and revocation of the signer are judged at each look.
+Who may write: ``site/<name>`` the site of that name; ``configuration/<name>``, ``zone/<space>/<prefix>`` and
+``epoch/current`` the source. All other kinds are refused. Expiry and revocation of the signer are judged at each
+look.
 
 Records live for a week and are signed again before. The successor needs a higher version though its value is the
 same; so below the revision, the version says on which day the record was signed. Whoever signs the same value
@@ -57,6 +58,7 @@ from overlay.identity import (
 )
 from overlay.identity.certificates import LARGEST_CERTIFICATE
 from overlay.identity.untrusted import decode_untrusted
+from overlay.zones.records import KIND as ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -196,7 +198,7 @@ class Notary:
             if member.site != name or not member.roles:
                 raise NotPermitted(member.site, f"it may not write for the site {name}")
             role = min(member.roles, key=lambda role: role.value)  # any will do
-        elif kind == CONFIGURATION or (kind, name) == (EPOCH, CURRENT):
+        elif kind in (CONFIGURATION, ZONE) or (kind, name) == (EPOCH, CURRENT):
             role = Role.SOURCE
         else:
             raise NotPermitted(member.site, "nobody writes records of this kind and name")

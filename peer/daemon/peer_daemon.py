@@ -158,7 +158,7 @@ class PeerDaemon:
                     )  # fmt: skip
                     nursery.start_soon(self.webhooks.run)
                     nursery.start_soon(self.relaying.run)
-                    nursery.start_soon(self.spaces.run)
+                    nursery.start_soon(self.spaces.run, self.directory)
                     yield self
                     self._whereabouts.remember()
                     nursery.cancel_scope.cancel()

@@ -30,6 +30,7 @@ from peer.daemon.one_writer import OneWriter
 from peer.daemon.questions import NoAnswer
 from peer.daemon.space_messages import read_messages
 from peer.daemon.written_first import WrittenFirst
+from peer.daemon.zones_in_directory import ZoneFinding
 from peer.storage.space_store import SpaceStore, SpaceSubscription
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 
     from overlay.identity import Member
     from overlay.wire.frames import Frame
+    from overlay.zones.zone_map import ZoneMap
     from peer.daemon.declared import Declared
+    from peer.daemon.directory import Directory
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
@@ -77,16 +80,18 @@ class PeerSpaces:
         self.subscriptions = self._store.subscriptions()
         self._names = set(self.subscriptions)
         self.nodes: dict[str, ContentNode] = {}
+        self.zones = ZoneFinding(self._found)
         self.told(list(self._store.spaces().values()))
 
     def close(self) -> None:
         """Close the store."""
         self._store.close()
 
-    async def run(self) -> None:
+    async def run(self, directory: Directory) -> None:
         """Keep time, and write, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._first.run)
+            nursery.start_soon(self.zones.run, directory)
             nursery.start_soon(self._learn)
             nursery.start_soon(self._trim)
             while True:
@@ -241,9 +246,16 @@ class PeerSpaces:
                 continue
             content = Content(space, frames.encode(frame))
             if not self._send(site, content):
+                if isinstance(frame, frames.AskMap):
+                    self.zones.want(space, self.nodes[space].space.axes, frame.version)
                 waiting = self._waiting.setdefault(site, [])
                 if len(waiting) < _MOST_WAITING:
                     waiting.append(content)
+
+    def _found(self, space: str, found: ZoneMap) -> None:
+        """The map of a space was found in the directory."""
+        if space in self.nodes:
+            self._out(space, self.nodes[space].keeper.adopt(found, trio.current_time()))
 
     def _write(self, writes: list[_Write]) -> None:
         messages = [one.message for one in writes if one.message is not None]

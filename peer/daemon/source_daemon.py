@@ -142,7 +142,7 @@ class SourceDaemon:
                     nursery.start_soon(self._beat)
                     nursery.start_soon(self._trim)
                     nursery.start_soon(self.absences.watch)
-                    nursery.start_soon(self.spaces.run)
+                    nursery.start_soon(self.spaces.run, self.directory)
                     yield self
                     nursery.cancel_scope.cancel()
         finally:

@@ -26,6 +26,7 @@ from peer.daemon import requests
 from peer.daemon.declared import Declared, decode_declared, encode_declared, name_of
 from peer.daemon.questions import NoAnswer
 from peer.daemon.written_first import WrittenFirst
+from peer.daemon.zones_in_directory import ZonePushing
 from peer.storage.log_values import NewDocument, Refused, SpaceEntry
 from rewriting.errors import RewritingError
 from rewriting.filters import message_bytes
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from overlay.content.journal import Entered, Record
     from overlay.identity import Member
     from overlay.wire.frames import Frame
+    from overlay.zones.zone_map import History
     from peer.daemon.committing import Committer
+    from peer.daemon.directory import Directory
     from peer.daemon.one_writer import OneWriter
     from peer.daemon.publications import Publications
     from peer.storage.log_values import Appended, NewEntry
@@ -104,6 +107,7 @@ class SourceSpaces:
         self._turn = trio.Lock()
         """One change of subscriptions at a time: what was checked holds when it is entered."""
         self._connected: dict[str, int] = {}
+        self.zones = ZonePushing()
         self.origins: dict[str, Origin] = {}
         self._declared: dict[str, Declared] = {}
 
@@ -115,11 +119,13 @@ class SourceSpaces:
             origin.restore(map(_record, self._records.records(declared.key)), trio.current_time())
             snapshot = [encode_record(record) for record in origin.snapshot()]
             self._alone(self._records.replace, declared.key, snapshot)
+            self.zones.put(declared.key, origin.catalog.history, origin.catalog.version)
 
-    async def run(self) -> None:
+    async def run(self, directory: Directory) -> None:
         """Keep time, and write, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._first.run)
+            nursery.start_soon(self.zones.run, directory)
             balanced_at = trio.current_time()
             while True:
                 for name, origin in self.origins.items():
@@ -292,9 +298,12 @@ class SourceSpaces:
         key = self._declared[space].key
         records = [(key, encode_record(record)) for record in self.origins[space].take_journal()]
         if sends or records:
-            self._first.put(records, lambda: self._put_out(key, sends))
+            history = self.origins[space].catalog.history
+            version = history.now.version
+            self._first.put(records, lambda: self._put_out(key, sends, history, version))
 
-    def _put_out(self, key: str, sends: list[tuple[str, frames.Frame]]) -> None:
+    def _put_out(self, key: str, sends: list[tuple[str, frames.Frame]], history: History, version: int) -> None:
+        self.zones.put(key, history, version)
         for site, frame in sends:
             self._send(site, Content(key, frames.encode(frame)))  # if it is not there, it is asked again later
 

@@ -101,7 +101,7 @@ async def test_what_the_source_writes_a_subscriber_cannot(tmp_path, kind, name):
         assert (told.pushed, told.replicas) == (0, 0)
 
 
-@pytest.mark.parametrize(("kind", "name"), [("epoch", "other"), ("zone", "a"), ("chunk", "00")])
+@pytest.mark.parametrize(("kind", "name"), [("epoch", "other"), ("zones", "a"), ("chunk", "00")])
 async def test_nobody_writes_records_of_other_kinds(tmp_path, kind, name):
     async with members(tmp_path, 1) as network:
         record, _ = notary(network, "source").make(kind, name, Version(1, 1, 1), b"")
