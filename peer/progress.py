@@ -8,6 +8,9 @@
 >>> progress.told({"complete": 12})
 >>> progress.due(now=1.1, told={"complete": 12})
 12
+>>> progress.told({"message": 15, "attributes": {}})
+>>> progress.upto
+15
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ class Progress:
         """An entry is done with."""
         if "row" in entry:
             upto = entry["document"] - 1
+        elif "message" in entry:
+            upto = entry["message"]
         elif "gap" in entry:
             upto = entry["gap"][1]
         else:

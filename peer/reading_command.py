@@ -1,4 +1,4 @@
-"""What ``results`` and ``tail`` share: printing entries, and moving a cursor once they are printed."""
+"""What ``results``, ``tail`` and ``messages`` share: printing entries, and moving a cursor behind them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("subscription", help="its name")
-    parser.add_argument("--since", type=int, default=0, metavar="N", help="only documents after number N")
+    parser.add_argument("--since", type=int, default=0, metavar="N", help="only what comes after number N")
     parser.add_argument(
         "--cursor",
         metavar="NAME",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from peer.errors import CommandError
-from peer.home import add_home, ask, home_of
-from peer.output import emit
+from peer.reading_command import add_reading, print_entries
 
 if TYPE_CHECKING:
     import argparse
@@ -14,26 +13,28 @@ if TYPE_CHECKING:
 SUMMARY: Final = "Print what a subscription in a space has received, as JSON lines."
 _EPILOG: Final = """\
 A line per message: {"message": NUMBER, "attributes": {NAME: VALUE, ...}}, each once and in order; {"gap": [AFTER,
-UPTO]} where this machine was away for too long; last {"complete": NUMBER}: nothing is missing up to there.
+UPTO]} where something may be missing; {"complete": NUMBER}: nothing else is missing up to there. Numbers are those
+of the source's log, so they have holes. With --cursor a reader that was cut off goes on where it was; what it may
+get twice, it knows by the number.
 
 examples:
   distributary messages c-0123456789abcdef
   distributary messages c-0123456789abcdef --since 120
+  distributary messages c-0123456789abcdef --follow | jq .attributes
+  distributary messages c-0123456789abcdef --follow --cursor billing >> billing.jsonl
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("subscription", help="as 'subscribe --space' has printed it")
-    parser.add_argument("--since", type=int, default=0, metavar="N", help="only what comes after this number")
-    add_home(parser)
+    add_reading(parser)
+    parser.add_argument("--follow", action="store_true", help="go on with what arrives, until interrupted")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print."""
     if arguments.since < 0:
         raise CommandError(f"--since {arguments.since}: a number is 0 or more")
-    for one in ask(home_of(arguments), "messages", subscription=arguments.subscription, since=arguments.since):
-        emit(one)
+    print_entries(arguments, follow=arguments.follow)
     return 0

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -25,16 +24,17 @@ from overlay.content.node import ContentNode
 from overlay.content.quick import QuickMatching
 from overlay.payloads.desk import Desk
 from overlay.wire.frames import Content
+from peer.daemon.cursors import Cursors
 from peer.daemon.declared import decode_declared, name_of
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.questions import NoAnswer
-from peer.daemon.space_messages import read_messages
+from peer.daemon.space_messages import SpaceReading
 from peer.daemon.written_first import WrittenFirst
 from peer.daemon.zones_in_directory import ZoneFinding
 from peer.storage.space_store import SpaceStore, SpaceSubscription
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from overlay.identity import Member
@@ -50,6 +50,8 @@ _MOST_WAITING: Final = 1000
 _TRIM_S: Final = 60.0
 MOST_MESSAGES: Final = 100_000
 """So many messages of a subscription are kept, the newest ones."""
+MOST_UNREAD: Final = 1_000_000
+"""So many are kept while a cursor has yet to read them."""
 REPOSITORY_BYTES: Final = 16 << 20
 """How much of others' payloads a machine keeps for a space; less fetches more often."""
 
@@ -78,6 +80,8 @@ class PeerSpaces:
         self._waiting: dict[str, list[Content]] = {}
         self._complete: dict[str, tuple[int, int]] = {}
         self.subscriptions = self._store.subscriptions()
+        self.reading = SpaceReading(self._store, self.subscriptions, self.complete)
+        self.cursors = Cursors(self._store, self.reading, self._alone)
         self._names = set(self.subscriptions)
         self.nodes: dict[str, ContentNode] = {}
         self.zones = ZoneFinding(self._found)
@@ -162,6 +166,7 @@ class PeerSpaces:
             )
         self._alone(self._store.put_subscriptions, after, gaps)
         self.subscriptions |= {one.name: one for one in after}
+        self.reading.tell()
 
     # What users ask for.
 
@@ -182,21 +187,12 @@ class PeerSpaces:
         told: dict[str, Any] = await self._ask("space_unsubscribe", {"space": one.space, "subscription": name})
         self.subscriptions[name] = one._replace(end=told["end"])
         self._alone(self._store.put_subscriptions, [self.subscriptions[name]])
+        self.reading.tell()
         return told
 
-    async def messages(self, name: str, after: int) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield what a subscription has received after a number, in order, and up to where nothing is missing."""
-        one = self.subscriptions.get(name)
-        if one is None:
-            raise NoAnswer(f"there is no subscription {name} in a space here")
-        upto, gap = self._complete.get(one.space) or self._store.complete(one.space)
-        gaps = await trio.to_thread.run_sync(self._store.gaps, name, after, upto)
-        if gap > max(after, one.start):
-            gaps.append((max(after, one.start), gap))
-        async with aclosing(read_messages(self._store, name, after, upto, gaps)) as found:
-            async for told in found:
-                yield told
-        yield {"complete": upto}
+    def complete(self, space: str) -> tuple[int, int]:
+        """Return up to where a space is complete here, and up to where messages were given up."""
+        return self._complete.get(space) or self._store.complete(space)
 
     # Links.
 
@@ -236,8 +232,12 @@ class PeerSpaces:
             upto, gap = self._complete[space]
             if (frame.frontier, frame.gap) > (upto, gap):
                 found = max(upto, frame.frontier), max(gap, frame.gap)
-                self._first.put([_Write(complete=(space, *found))], lambda: self._complete.update({space: found}))
+                self._first.put([_Write(complete=(space, *found))], lambda: self._completed(space, found))
         self._out(space, node.handle(sender, frame, trio.current_time()))
+
+    def _completed(self, space: str, found: tuple[int, int]) -> None:
+        self._complete[space] = found
+        self.reading.tell()
 
     def _out(self, space: str, sends: list[tuple[str, frames.Frame]]) -> None:
         for site, frame in sends:
@@ -262,7 +262,7 @@ class PeerSpaces:
         self._store.receive(messages, [one.complete for one in writes if one.complete is not None])
         for one in writes:
             if one.trim is not None:
-                self._store.trim(one.trim, MOST_MESSAGES)
+                self._store.trim(one.trim, MOST_MESSAGES, MOST_UNREAD)
 
     def standing(self) -> list[dict[str, Any]]:
         """Say how the subscriptions in spaces stand."""

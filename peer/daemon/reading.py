@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from peer.storage.result_values import Hosted
 
 _STRETCH = 1 << 20
+
+
+class Reach(NamedTuple):
+    """What a subscription is owed, (start, end], and up to where all of it is here."""
+
+    start: int
+    upto: int
+    end: int | None
 
 
 class Reading:
@@ -40,6 +48,15 @@ class Reading:
         if hosted is None:
             raise NoAnswer(f"there is no subscription {name[:100]} here; 'distributary subscriptions' lists them")
         return hosted
+
+    def reach(self, name: str) -> Reach:
+        """Say how far a subscription goes; ``NoAnswer`` if there is none."""
+        hosted = self.known(name)
+        return Reach(hosted.start, hosted.frontier.upto, hosted.end)
+
+    def names(self) -> list[str]:
+        """List the subscriptions."""
+        return [one.id for one in self._store.subscriptions()]
 
     async def entries(
         self, name: str, after: int, *, follow: bool, beat_s: float = math.inf

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from peer.daemon.cursors import check_cursor
+from peer.daemon.readers import readers_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -19,22 +20,28 @@ def reading_controls(daemon: PeerDaemon) -> dict[str, Handler]:
 
     async def entries(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
         name, since = asked["subscription"], int(asked.get("since", 0))
+        reading, cursors = readers_of(daemon, name)
         if "cursor" in asked:
-            since = await daemon.cursors.begin(name, check_cursor(asked["cursor"]), since)
-        async with aclosing(daemon.reading.entries(name, since, follow=bool(asked.get("follow")))) as found:
+            since = await cursors.begin(name, check_cursor(asked["cursor"]), since)
+        async with aclosing(reading.entries(name, since, follow=bool(asked.get("follow")))) as found:
             async for one in found:
                 yield one
 
     async def cursors(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        for one in await daemon.cursors.listed(asked.get("subscription")):
-            yield one
+        name = asked.get("subscription")
+        of = [daemon.cursors, daemon.spaces.cursors] if name is None else [readers_of(daemon, name).cursors]
+        for cursors in of:
+            for one in await cursors.listed(name):
+                yield one
 
     async def move_cursor(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        await daemon.cursors.move(asked["subscription"], check_cursor(asked["cursor"]), int(asked["upto"]))
+        name = asked["subscription"]
+        await readers_of(daemon, name).cursors.move(name, check_cursor(asked["cursor"]), int(asked["upto"]))
         yield {}
 
     async def remove_cursor(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        await daemon.cursors.remove(asked["subscription"], check_cursor(asked["cursor"]))
+        name = asked["subscription"]
+        await readers_of(daemon, name).cursors.remove(name, check_cursor(asked["cursor"]))
         yield {}
 
     async def add_webhook(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:

@@ -42,16 +42,11 @@ def peer_space_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     async def publish(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
         yield await daemon.ask_source("space_publish", _message(asked))
 
-    def messages(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        return daemon.spaces.messages(asked["subscription"], int(asked.get("since", 0)))
-
     async def unsubscribe(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
         name = asked["subscription"]
         yield await (daemon.spaces if name in daemon.spaces.subscriptions else daemon).unsubscribe(name)
 
-    return {
-        "space_subscribe": subscribe, "space_publish": publish, "messages": messages, "unsubscribe": unsubscribe,
-    }  # fmt: skip
+    return {"space_subscribe": subscribe, "space_publish": publish, "unsubscribe": unsubscribe}
 
 
 def _message(asked: dict[str, Any]) -> dict[str, Any]:

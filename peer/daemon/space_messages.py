@@ -2,31 +2,77 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+from peer.daemon.questions import NoAnswer
+from peer.daemon.reading import Reach
 
-    from peer.storage.space_store import SpaceStore
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from peer.storage.space_store import SpaceStore, SpaceSubscription
 
 _PAGE: Final = 1000
 
 
-async def read_messages(
-    store: SpaceStore, name: str, after: int, upto: int, gaps: list[tuple[int, int]]
-) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the messages of a subscription in (after, upto], in order, and each gap before what lies in it."""
-    gaps = sorted((max(begin, after), end) for begin, end in gaps)
-    while True:
-        page = await trio.to_thread.run_sync(store.messages, name, after, upto, _PAGE)
-        for number, attributes in page:
-            while gaps and gaps[0][0] < number:
-                yield {"gap": list(gaps.pop(0))}
-            yield {"message": number, "attributes": attributes}
-        if len(page) < _PAGE:
-            break
-        after = page[-1][0]
-    for gap in gaps:
-        yield {"gap": list(gap)}
+class SpaceReading:
+    """The readers of messages; they wait for news of their space. ``complete``: up to where a space is, and up to
+    where messages were given up there."""
+
+    def __init__(
+        self, store: SpaceStore, subscriptions: Mapping[str, SpaceSubscription],
+        complete: Callable[[str], tuple[int, int]],
+    ) -> None:  # fmt: skip
+        self._store, self._subscriptions, self._complete = store, subscriptions, complete
+        self._news = trio.Event()
+
+    def tell(self) -> None:
+        """Some space is complete up to a higher number, or a subscription has changed."""
+        self._news.set()
+        self._news = trio.Event()
+
+    def reach(self, name: str) -> Reach:
+        """Say how far a subscription goes; ``NoAnswer`` if there is none."""
+        one = self._subscriptions.get(name)
+        if one is None:
+            raise NoAnswer(f"there is no subscription {name[:100]} in a space here; 'status' lists them")
+        upto = self._complete(one.space)[0]
+        return Reach(one.start, upto if one.end is None else min(upto, one.end), one.end)
+
+    def names(self) -> list[str]:
+        """List the subscriptions."""
+        return sorted(self._subscriptions)
+
+    async def entries(
+        self, name: str, after: int, *, follow: bool, beat_s: float = math.inf
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what a subscription has received after a number: messages, gaps, and up to where it is complete.
+        Who follows gets an empty one after ``beat_s`` without news, and is done when the subscription ended."""
+        after = max(after, self.reach(name).start)
+        while True:
+            news, reach = self._news, self.reach(name)
+            gaps = await trio.to_thread.run_sync(self._gaps, name, after, reach.upto)
+            for stop, end in [*sorted(gaps), (reach.upto, None)]:
+                while after < stop:
+                    page = await trio.to_thread.run_sync(self._store.messages, name, after, stop, _PAGE)
+                    for number, attributes in page:
+                        yield {"message": number, "attributes": attributes}
+                    after = page[-1][0] if len(page) == _PAGE else stop
+                if end is not None:
+                    yield {"gap": [after, end]}
+            yield {"complete": reach.upto}
+            if not follow or (reach.end is not None and reach.upto >= reach.end):
+                return
+            while not news.is_set():
+                with trio.move_on_after(beat_s):
+                    await news.wait()
+                if not news.is_set():
+                    yield {}
+
+    def _gaps(self, name: str, after: int, upto: int) -> list[tuple[int, int]]:
+        given_up = self._complete(self._subscriptions[name].space)[1]
+        gaps = self._store.gaps(name, after, upto)
+        return [*gaps, (after, given_up)] if after < given_up <= upto else gaps

@@ -1,4 +1,4 @@
-"""Server-sent events: what a subscription has got, one event per row, error, gap, and watermark.
+"""Server-sent events: what a subscription has got, one event per row, message, error, gap, and watermark.
 
 An event's ``id`` says that everything up to that document was sent; a client that gives the last it saw gets what
 comes after it. Of a document with several rows only the last has it: otherwise a client that was cut off between
@@ -29,6 +29,8 @@ def kind_of(told: Mapping[str, Any]) -> tuple[str, int]:
     """
     if "row" in told:
         return "row", told["document"]
+    if "message" in told:
+        return "message", told["message"]
     if "error" in told:
         return "failure", told["document"]
     return ("gap", told["gap"][1]) if "gap" in told else ("complete", told["complete"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from peer.daemon.cursors import check_cursor
 from peer.daemon.questions import NoAnswer, Unreachable
+from peer.daemon.readers import readers_of
 from peer.http.events import CONTENT_TYPE, events, lines
 from peer.http.exchange import Refusal, Response, as_json, number_of
 from peer.http.routes import Route
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from peer.daemon.peer_daemon import PeerDaemon
+    from peer.daemon.reading import Reach
     from peer.http.exchange import Request
-    from peer.storage.result_values import Hosted
 
 _PAGE: Final = 1_000
 _LARGEST_PAGE: Final = 100_000
@@ -30,27 +31,29 @@ class SubscriptionPages:
 
     async def list(self, _: Request, __: tuple[str, ...]) -> Response:
         """List the subscriptions and how they stand."""
-        return as_json({"subscriptions": self._daemon.status()["subscriptions"]})
+        status = self._daemon.status()
+        return as_json({"subscriptions": status["subscriptions"], "spaces": status["spaces"]})
 
     async def stream(self, request: Request, parts: tuple[str, ...]) -> Response:
         """Send what there is after a document, and what comes, for as long as the client stays."""
-        since, hosted = await self._since(request, parts[0]), self._known(parts[0])
-        if hosted.end is not None and min(since, hosted.frontier.upto) >= hosted.end:
+        since, reach = await self._since(request, parts[0]), self._known(parts[0])
+        if reach.end is not None and min(since, reach.upto) >= reach.end:
             return Response(204)  # it has ended, and the client has all of it: it need not come again
-        entries = self._daemon.reading.entries(parts[0], since, follow=True, beat_s=self._beat_s)
+        reading = readers_of(self._daemon, parts[0]).reading
+        entries = reading.entries(parts[0], since, follow=True, beat_s=self._beat_s)
         return Response(200, headers=(("Content-Type", CONTENT_TYPE),), parts=events(entries))
 
     async def results(self, request: Request, parts: tuple[str, ...]) -> Response:
         """Send a page of what there is after a document."""
         since, limit = await self._since(request, parts[0]), request.number("limit")
         most = min(_PAGE if limit is None else max(limit, 1), _LARGEST_PAGE)
-        entries = self._daemon.reading.entries(parts[0], since, follow=False)
+        entries = readers_of(self._daemon, parts[0]).reading.entries(parts[0], since, follow=False)
         return Response(200, headers=(("Content-Type", "application/x-ndjson"),), parts=lines(entries, most))
 
     async def cursors(self, _: Request, parts: tuple[str, ...]) -> Response:
         """List the cursors of a subscription."""
         self._known(parts[0])
-        return as_json({"cursors": await self._daemon.cursors.listed(parts[0])})
+        return as_json({"cursors": await readers_of(self._daemon, parts[0]).cursors.listed(parts[0])})
 
     async def move_cursor(self, request: Request, parts: tuple[str, ...]) -> Response:
         """A client is done up to a document."""
@@ -59,33 +62,33 @@ class SubscriptionPages:
         if upto is None:
             raise Refusal(400, "say ?upto=N: everything up to document N is done")
         with _refusing():
-            await self._daemon.cursors.move(parts[0], check_cursor(parts[1]), upto)
+            await readers_of(self._daemon, parts[0]).cursors.move(parts[0], check_cursor(parts[1]), upto)
         return as_json({"cursor": parts[1], "upto": upto})
 
     async def remove_cursor(self, _: Request, parts: tuple[str, ...]) -> Response:
         """Forget a cursor."""
         self._known(parts[0])
         with _refusing():
-            await self._daemon.cursors.remove(parts[0], check_cursor(parts[1]))
+            await readers_of(self._daemon, parts[0]).cursors.remove(parts[0], check_cursor(parts[1]))
         return as_json({"removed": parts[1]})
 
     async def _since(self, request: Request, name: str) -> int:
         """Return where to begin: what the client saw last, else its cursor, else what it asks for."""
         self._known(name)
         since, cursor = request.number("since") or 0, request.query.get("cursor")
-        seen = request.headers.get("last-event-id")
+        seen, cursors = request.headers.get("last-event-id"), readers_of(self._daemon, name).cursors
         with _refusing():
             if cursor is not None:
-                since = await self._daemon.cursors.begin(name, check_cursor(cursor), since)
+                since = await cursors.begin(name, check_cursor(cursor), since)
             if seen is not None:
                 since = number_of("Last-Event-ID: ", seen)
                 if cursor is not None:
-                    await self._daemon.cursors.move(name, cursor, since)
+                    await cursors.move(name, cursor, since)
         return since
 
-    def _known(self, name: str) -> Hosted:
+    def _known(self, name: str) -> Reach:
         with _refusing(404):
-            return self._daemon.reading.known(name)
+            return readers_of(self._daemon, name).reading.reach(name)
 
 
 @contextmanager

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from peer.storage.database import Database, Schema
+from peer.storage.errors import LocalMisuse
+from peer.storage.result_values import Cursor, DropCursor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import sqlite3
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 _FIRST: Final = (
@@ -33,7 +36,11 @@ _GAPS: Final = (
     "CREATE TABLE gaps (subscription TEXT, after INTEGER, upto INTEGER NOT NULL,"
     " PRIMARY KEY (subscription, after)) WITHOUT ROWID",
 )
-_SCHEMA: Final = Schema(EARLIER.what, EARLIER.application_id, (*EARLIER.steps, _IN_THE_LOG, _GAPS))
+_CURSORS: Final = (
+    "CREATE TABLE cursors (subscription TEXT, name TEXT, upto INTEGER NOT NULL,"
+    " PRIMARY KEY (subscription, name)) WITHOUT ROWID",
+)
+_SCHEMA: Final = Schema(EARLIER.what, EARLIER.application_id, (*EARLIER.steps, _IN_THE_LOG, _GAPS, _CURSORS))
 
 
 class SpaceSubscription(NamedTuple):
@@ -107,14 +114,50 @@ class SpaceStore:
                 complete,
             )
 
-    def trim(self, subscription: str, most: int) -> None:
-        """Drop the oldest messages of a subscription beyond so many."""
+    def trim(self, subscription: str, most: int, hardest: int) -> None:
+        """Drop the oldest messages of a subscription beyond so many, but none that a cursor has yet to read, up to
+        the hard limit. They are a gap from then on."""
         with self._database.transaction() as writer:
-            writer.execute(
-                "DELETE FROM messages WHERE subscription = ? AND number <= (SELECT number FROM messages"
-                " WHERE subscription = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
-                (subscription, subscription, most),
+            [done] = writer.execute(
+                "SELECT min(upto) FROM cursors WHERE subscription = ?", (subscription,)
+            ).fetchone()
+            upto = _nth_newest(writer, subscription, most)
+            if done is not None:
+                upto = max(min(upto, done), _nth_newest(writer, subscription, hardest))
+            dropped = writer.execute(
+                "DELETE FROM messages WHERE subscription = ? AND number <= ?", (subscription, upto)
             )
+            if dropped.rowcount:
+                writer.execute(
+                    "INSERT INTO gaps SELECT name, start, ? FROM subscriptions WHERE name = ?"
+                    " ON CONFLICT (subscription, after) DO UPDATE SET upto = max(upto, excluded.upto)",
+                    (upto, subscription),
+                )
+
+    def cursors(self, subscription: str) -> dict[str, int]:
+        """Return the cursors of a subscription, and where they are."""
+        with self._database.reading() as reader:
+            rows = reader.execute(
+                "SELECT name, upto FROM cursors WHERE subscription = ? ORDER BY name", (subscription,)
+            )
+            return dict(rows.fetchall())
+
+    def commit(self, changes: Sequence[Cursor | DropCursor]) -> None:
+        """Move cursors, never back, or forget them; ``LocalMisuse`` for one beyond what is complete."""
+        with self._database.transaction() as writer:
+            for one in changes:
+                if isinstance(one, DropCursor):
+                    key = one.subscription, one.name
+                    writer.execute("DELETE FROM cursors WHERE subscription = ? AND name = ?", key)
+                else:
+                    upto = _complete_of(writer, one.subscription)
+                    if one.upto > upto:
+                        raise LocalMisuse(f"cursor {one.name} of {one.subscription} is beyond {upto}")
+                    writer.execute(
+                        "INSERT INTO cursors VALUES (?, ?, ?) ON CONFLICT (subscription, name) DO UPDATE SET"
+                        " upto = max(upto, excluded.upto)",
+                        (one.subscription, one.name, one.upto),
+                    )
 
     def complete(self, space: str) -> tuple[int, int]:
         """Return up to where everything of a space is here, and up to where there may be gaps."""
@@ -131,3 +174,22 @@ class SpaceStore:
                 (subscription, after, upto, most),
             ).fetchall()
         return [(int(number), msgspec.msgpack.decode(body, type=dict[str, str])) for number, body in rows]
+
+
+def _complete_of(writer: sqlite3.Connection, subscription: str) -> int:
+    """Return up to where a subscription has everything, or has begun."""
+    row = writer.execute(
+        "SELECT max(start, coalesce(complete.upto, 0)) FROM subscriptions"
+        " LEFT JOIN complete ON complete.space = subscriptions.space WHERE name = ?",
+        (subscription,),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _nth_newest(writer: sqlite3.Connection, subscription: str, most: int) -> int:
+    """Return the number of the first message beyond the newest ones, 0 if there are not so many."""
+    row = writer.execute(
+        "SELECT number FROM messages WHERE subscription = ? ORDER BY number DESC LIMIT 1 OFFSET ?",
+        (subscription, most),
+    ).fetchone()
+    return 0 if row is None else int(row[0])

@@ -8,7 +8,7 @@ from peer.daemon.declared import decode_declared
 from peer.daemon.source_backup import restore_home
 from rewriting.filters import Filter
 from tests.peer.daemon.network import live_network
-from tests.peer.daemon.test_spaces import a_message, publish, received, started, until
+from tests.peer.daemon.test_spaces import a_message, publish, read, received, started, until
 
 
 class Story:
@@ -39,7 +39,7 @@ class Story:
     async def is_exact(self, peer, name, upto):
         """Check that a subscription has every message once, or says that it is in a gap; return its gaps."""
         with trio.fail_after(60):
-            while (found := [one async for one in peer.spaces.messages(name, 0)])[-1]["complete"] < upto:
+            while (found := await read(peer, name))[-1]["complete"] < min(upto, self.ends.get(name, upto)):
                 await trio.sleep(0.05)
         gaps = [one["gap"] for one in found if "gap" in one]
         numbers = [one["message"] for one in found if "message" in one]

@@ -2,7 +2,6 @@
 subscription gets what brute force gives it, once, in the order of numbers."""
 
 import random
-from contextlib import aclosing
 
 import trio
 
@@ -10,7 +9,7 @@ from overlay.content import frames
 from overlay.wire.frames import Content
 from rewriting.filters import Disjunction
 from tests.peer.daemon.network import live_network
-from tests.peer.daemon.test_spaces import a_message, publish, started, until
+from tests.peer.daemon.test_spaces import a_message, publish, read, started, until
 
 TEXTS = [
     "price < 50", "topic = 'sport'", "topic = 'art' and price >= 30", "price > 20 and stock >= 2",
@@ -69,13 +68,12 @@ class Story:
     async def read_on(self):
         """Read what is new for everybody, as far as it is complete."""
         for name, (site, _, _) in list(self.wanted.items()):
-            async with aclosing(self.network.peers[site].spaces.messages(name, self.complete[name])) as found:
-                async for one in found:
-                    assert "gap" not in one, (name, one)
-                    if "message" in one:
-                        self.read[name].append((one["message"], one["attributes"]))
-                    else:
-                        self.complete[name] = max(self.complete[name], one["complete"])
+            for one in await read(self.network.peers[site], name, self.complete[name]):
+                assert "gap" not in one, (name, one)
+                if "message" in one:
+                    self.read[name].append((one["message"], one["attributes"]))
+                else:
+                    self.complete[name] = max(self.complete[name], one["complete"])
 
     def truth(self, name):
         _, wanted, start = self.wanted[name]
