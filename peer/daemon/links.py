@@ -15,7 +15,7 @@ import logging
 import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -132,10 +132,14 @@ class Links:
         """How many frames wait to be sent, on all connections."""
         return sum(wire.connection.outbox.waiting for wire in self._wires.values())
 
-    @property
-    def bytes_saved(self) -> int:
-        """How many bytes were named instead of sent, because they had crossed the same connection before."""
-        return self._saved + sum(wire.connection.outbox.saved_bytes for wire in self._beating)
+    def traffic(self) -> dict[str, Any]:
+        """Say how much came and went, and what was refused. ``bytes_saved``: named instead of sent, because they
+        had crossed the same connection before."""
+        saved = self._saved + sum(wire.connection.outbox.saved_bytes for wire in self._beating)
+        return {
+            "bytes_sent": self.bytes_sent, "bytes_saved": saved, "bytes_received": self.bytes_received,
+            "refused": dict(self.refused),
+        }  # fmt: skip
 
     def send(self, site: str, frame: Frame) -> bool:
         """Send a frame; False if there is no connection, and then one is dialled."""

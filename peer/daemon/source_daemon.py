@@ -198,10 +198,7 @@ class SourceDaemon:
             "epoch": self.catalog.steering.epoch,
             "last_plan": self.catalog.last_plan.shown(),
             "certificate_ends": ending(self.credential),
-            "bytes_sent": self.links.bytes_sent,
-            "bytes_saved": self.links.bytes_saved,
-            "bytes_received": self.links.bytes_received,
-            "refused": dict(self.links.refused),
+            **self.links.traffic(),
             "per_second": self.rates.per_second(trio.current_time()),
         }
 
