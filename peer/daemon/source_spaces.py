@@ -28,6 +28,7 @@ from peer.daemon.questions import NoAnswer
 from peer.daemon.written_first import WrittenFirst
 from peer.daemon.zones_in_directory import ZonePushing
 from peer.storage.log_values import NewDocument, Refused, SpaceEntry
+from peer.storage.space_records import Snapshot
 from rewriting.errors import RewritingError
 from rewriting.filters import message_bytes
 
@@ -51,6 +52,10 @@ _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
 _BALANCE_S: Final = 5.0
 """So often something moves, where that helps; each move is loaded from the catalog."""
+SNAPSHOT_AFTER: Final = 10_000
+SNAPSHOT_SHARE: Final = 4
+"""A snapshot is written after so many records, and as many more as this times what the last one had: more costs
+disk, less costs time."""
 _MESSAGE: Final = "message"
 """What messages are called as documents."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -101,13 +106,15 @@ class SourceSpaces:
         self._site, self._publications, self._committer = site, publications, committer
         self._records, self._alone, self._send, self._tell = log.spaces, alone, send, tell
         self._last: Callable[[], int] = lambda: log.last
-        self._first: WrittenFirst[tuple[str, bytes]] = WrittenFirst(
+        self._first: WrittenFirst[tuple[str, bytes] | Snapshot] = WrittenFirst(
             lambda records: alone(self._records.append, records)
         )
         self._turn = trio.Lock()
         """One change of subscriptions at a time: what was checked holds when it is entered."""
         self._connected: dict[str, int] = {}
         self.zones = ZonePushing()
+        self._grown: dict[str, int] = {}
+        """How many records of a space were written since its snapshot, less a share of what that has."""
         self.origins: dict[str, Origin] = {}
         self._declared: dict[str, Declared] = {}
 
@@ -117,9 +124,19 @@ class SourceSpaces:
             declared = self._declared[name] = decode_declared(body)
             origin = self.origins[name] = Origin(self._site, declared.space)
             origin.restore(map(_record, self._records.records(declared.key)), trio.current_time())
-            snapshot = [encode_record(record) for record in origin.snapshot()]
-            self._alone(self._records.replace, declared.key, snapshot)
+            self._alone(self._records.replace, self._snapshot(name))
             self.zones.put(declared.key, origin.catalog.history, origin.catalog.version)
+
+    def _snapshot(self, space: str) -> Snapshot:
+        origin = self.origins[space]
+        records = [encode_record(record) for record in origin.snapshot()]
+        self._grown[space] = -SNAPSHOT_SHARE * len(records)
+        return Snapshot(self._declared[space].key, records, origin.number)
+
+    def _keep_small(self) -> None:
+        """Put a snapshot in place of records that have become many."""
+        for name in [name for name, count in self._grown.items() if count >= SNAPSHOT_AFTER]:
+            self._first.put([self._snapshot(name)], lambda: None)
 
     async def run(self, directory: Directory) -> None:
         """Keep time, and write, until cancelled."""
@@ -133,6 +150,7 @@ class SourceSpaces:
                 if trio.current_time() - balanced_at >= _BALANCE_S:
                     balanced_at = trio.current_time()
                     self.rebalance()
+                self._keep_small()
                 await trio.sleep(_TICK_S)
 
     def rebalance(self) -> None:
@@ -257,6 +275,7 @@ class SourceSpaces:
         """An entry of the log is durable: if it is one of a space, it is entered there."""
         there = entry.entry if isinstance(entry, NewDocument) else entry
         if isinstance(there, SpaceEntry):
+            self._grown[there.name] = self._grown.get(there.name, 0) + 1
             sends = self.origins[there.name].enter(decode_entry(there.body, number), trio.current_time())
             self._out(there.name, sends)
 
@@ -296,7 +315,10 @@ class SourceSpaces:
     def _out(self, space: str, sends: list[tuple[str, frames.Frame]]) -> None:
         """Send, once everything that it follows from is written."""
         key = self._declared[space].key
-        records = [(key, encode_record(record)) for record in self.origins[space].take_journal()]
+        records: list[tuple[str, bytes] | Snapshot] = [
+            (key, encode_record(record)) for record in self.origins[space].take_journal()
+        ]
+        self._grown[space] = self._grown.get(space, 0) + len(records)
         if sends or records:
             history = self.origins[space].catalog.history
             version = history.now.version

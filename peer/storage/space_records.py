@@ -1,13 +1,14 @@
 """What the source keeps of the content-driven network, in its log: the spaces, and the records of each.
 
 A record is either an entry of the log, written with it and under its number (``Appending``), or what came of such
-entries since; both stand in the order in which they were written. Bodies are opaque here.
+entries since. A snapshot takes the place of both, up to a number. Bodies are opaque here.
 
 Reads may be called from any thread; what writes is the writer's.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ class SpaceRecord(NamedTuple):
 
     number: int | None
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Fewer records that say the same as all of a space so far, with its entries up to a number of the log."""
+
+    space: str
+    records: Sequence[bytes]
+    upto: int
 
 
 class SpaceRecords:
@@ -40,22 +50,33 @@ class SpaceRecords:
             writer.execute("REPLACE INTO spaces VALUES (?, ?)", (name, body))
 
     def records(self, space: str) -> list[SpaceRecord]:
-        """Return the records of a space, in order."""
+        """Return the records of a space: first those without a number, a snapshot at their beginning, in the order
+        in which they were written; then the entries of the log since that snapshot."""
         with self._database.reading() as reader:
-            rows = reader.execute("SELECT number, body FROM space_records WHERE space = ? ORDER BY at", (space,))
+            rows = reader.execute(
+                "SELECT number, body FROM space_records WHERE space = ? ORDER BY number, at", (space,)
+            )
             return [SpaceRecord(*row) for row in rows]
 
-    def append(self, records: Iterable[tuple[str, bytes]]) -> None:
-        """Write records of spaces that are no entries of the log."""
+    def append(self, records: Iterable[tuple[str, bytes] | Snapshot]) -> None:
+        """Write records of spaces that are no entries of the log, and snapshots, in order."""
         with self._database.transaction() as writer:
-            writer.executemany("INSERT INTO space_records (space, body) VALUES (?, ?)", records)
+            for one in records:
+                if isinstance(one, Snapshot):
+                    self.replace(one)
+                else:
+                    writer.execute("INSERT INTO space_records (space, body) VALUES (?, ?)", one)
 
-    def replace(self, space: str, records: Sequence[bytes]) -> None:
-        """Put a snapshot in place of all records of a space."""
+    def replace(self, snapshot: Snapshot) -> None:
+        """Put a snapshot in place of what it says."""
         with self._database.transaction() as writer:
-            writer.execute("DELETE FROM space_records WHERE space = ?", (space,))
+            writer.execute(
+                "DELETE FROM space_records WHERE space = ? AND (number IS NULL OR number <= ?)",
+                (snapshot.space, snapshot.upto),
+            )
             writer.executemany(
-                "INSERT INTO space_records (space, body) VALUES (?, ?)", [(space, body) for body in records]
+                "INSERT INTO space_records (space, body) VALUES (?, ?)",
+                [(snapshot.space, body) for body in snapshot.records],
             )
 
     def rename(self, space: str, key: str) -> None:

@@ -10,12 +10,14 @@ import trio
 
 from overlay.content.journal import Published, Subscribed, Unsubscribed, encode_record
 from overlay.content.origin import Origin
+from peer.daemon import source_spaces
 from peer.daemon.declared import decode_declared
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_spaces import SpacePublish, _record
 from peer.storage.database import Database
 from peer.storage.log_values import NewDocument, SpaceEntry
 from peer.storage.source_log import SourceLog
+from peer.storage.space_records import Snapshot
 from peer.storage.space_store import EARLIER, SpaceStore, SpaceSubscription
 from rewriting.filters import Dimension, Disjunction, Filter, Kind, Space, message_bytes
 from tests.peer.daemon.network import live_network, rows
@@ -284,14 +286,39 @@ def test_what_was_complete_in_a_generation_of_a_space_is_so_in_the_next(tmp_path
     store.close()
 
 
-def test_a_log_keeps_the_records_of_spaces_in_the_order_in_which_they_were_written(tmp_path):
+async def test_records_of_a_space_stay_few_and_say_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(source_spaces, "SNAPSHOT_AFTER", 20)
+    monkeypatch.setattr(source_spaces, "SNAPSHOT_SHARE", 0)
+    async with live_network(tmp_path) as network:
+        peers = await started(network, 2)
+        told = [await peer.spaces.subscribe("market", "price < 50") for peer in peers]
+        sent = {}
+        for n in range(80):
+            sent[await publish(network, {"price": str(n)}, f"k{n}")] = {"price": str(n)}
+        end = (await peers[1].spaces.unsubscribe(told[1]["subscription"]))["end"]
+        wanted = dict(list(sent.items())[:50])
+        assert await received(peers[0], told[0]["subscription"], max(sent)) == wanted
+        log = network.source.log.spaces
+        await until(lambda: len(log.records(told[0]["space"])) < 60)
+        await network.stop("source")
+        await network.start_source()
+        assert list(network.source.spaces.origins["market"].catalog.live) == [told[0]["subscription"]]
+        late = await publish(network, {"price": "7"}, "late")
+        assert await received(peers[0], told[0]["subscription"], late) == wanted | {late: {"price": "7"}}
+        assert await received(peers[1], told[1]["subscription"], end) == wanted
+
+
+def test_a_snapshot_takes_the_place_of_what_it_says_and_later_entries_follow_it(tmp_path):
     with SourceLog.open(tmp_path / "source.sqlite") as log:
         log.spaces.append([("market@1", b"a"), ("other@1", b"b")])
-        (done,) = log.append([SpaceEntry("market@1", b"entry")])
+        one, two = (
+            done.number for done in log.append([SpaceEntry("market@1", b"1"), SpaceEntry("market@1", b"2")])
+        )
         log.spaces.append([("market@1", b"c")])
-        assert log.spaces.records("market@1") == [(None, b"a"), (done.number, b"entry"), (None, b"c")]
-        log.spaces.replace("market@1", [b"d"])
-        assert (log.spaces.records("market@1"), log.spaces.records("other@1")) == ([(None, b"d")], [(None, b"b")])
+        assert log.spaces.records("market@1") == [(None, b"a"), (None, b"c"), (one, b"1"), (two, b"2")]
+        log.spaces.append([("market@1", b"d"), Snapshot("market@1", [b"all"], one), ("market@1", b"e")])
+        assert log.spaces.records("market@1") == [(None, b"all"), (None, b"e"), (two, b"2")]
+        assert log.spaces.records("other@1") == [(None, b"b")]
         log.spaces.count_from(10)
         log.spaces.count_from(5)
         assert (log.last, log.documents(0, 20, 1000)) == (10, [])
