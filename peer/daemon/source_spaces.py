@@ -228,19 +228,25 @@ class SourceSpaces:
             entry = origin.catalog.live.get(asked.subscription)
             if entry is not None and entry.site != site:
                 raise NoAnswer(f"{asked.subscription} is a subscription of another machine")
+            key = self._declared[asked.space].key
+            if entry is None and self._records.entered(key, f"subscribe {asked.subscription}") is not None:
+                raise NoAnswer(f"{asked.subscription} has ended; take a new name")
             start = 0 if entry is None else entry.start
             if entry is None:
                 start = await self._commit(asked.space, Subscribed(0, asked.subscription, site, asked.filter))
-        return {"start": start, "space": self._declared[asked.space].key}
+        return {"start": start, "space": key}
 
     async def _unsubscribe(self, site: str, asked: SpaceOf) -> dict[str, Any]:
         space = name_of(asked.space)
         origin = self._origin(space)
         async with self._turn:
             entry = origin.catalog.live.get(asked.subscription)
-            if entry is None or entry.site != site:
+            key = self._declared[space].key
+            end = self._records.entered(key, f"unsubscribe {asked.subscription}")
+            if end is None and (entry is None or entry.site != site):
                 raise NoAnswer(f"{asked.subscription} is not a subscription of {site}")
-            end = await self._commit(space, Unsubscribed(0, asked.subscription))
+            if end is None:
+                end = await self._commit(space, Unsubscribed(0, asked.subscription))
         return {"subscription": asked.subscription, "end": end}
 
     async def _announce(self, site: str, asked: SpaceAnnounce) -> dict[str, int]:
@@ -258,18 +264,19 @@ class SourceSpaces:
                 await self._unsubscribe(site, SpaceOf(asked.space, name))
         return starts
 
-    async def _commit(self, space: str, entry: Entered) -> int:
+    async def _commit(self, space: str, entry: Subscribed | Unsubscribed) -> int:
         """Write a change to the log, and return its number."""
         self._origin(space).check(entry)
-        done = await self._committer.commit(self._entry(space, entry))
+        what = "subscribe" if isinstance(entry, Subscribed) else "unsubscribe"
+        done = await self._committer.commit(self._entry(space, entry, f"{what} {entry.subscription}"))
         if isinstance(done, Refused):
             raise NoAnswer(done.reason)
         return done.number
 
-    def _entry(self, space: str, entry: Entered) -> SpaceEntry:
+    def _entry(self, space: str, entry: Entered, key: str = "") -> SpaceEntry:
         if self._first.is_full:
             raise NoAnswer("the source's disk does not keep up; try again later")
-        return SpaceEntry(self._declared[space].key, encode_record(entry))
+        return SpaceEntry(self._declared[space].key, encode_record(entry), key)
 
     def entered(self, number: int, entry: NewEntry) -> None:
         """An entry of the log is durable: if it is one of a space, it is entered there."""

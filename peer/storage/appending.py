@@ -34,6 +34,11 @@ def hash_of(*parts: bytes) -> bytes:
     return state.digest()
 
 
+def key_of_change(space: str, key: str) -> bytes:
+    """Return what a change in a space is recognised by; no publication has the same."""
+    return hash_of(b"change", space.encode(), key.encode())
+
+
 @dataclass(slots=True)
 class Appending:
     """One transaction that appends: ``last`` and ``added_bytes`` grow with each entry taken."""
@@ -59,9 +64,7 @@ class Appending:
             case Withdrawal():
                 return self._withdrawal(entry)
             case SpaceEntry():
-                self.last += 1
-                self._in_space(entry)
-                return Appended(self.last, is_new=True)
+                return self._change(entry)
             case _:
                 assert_never(entry)
 
@@ -87,6 +90,19 @@ class Appending:
         )
         if new.entry is not None:
             self._in_space(new.entry)
+        return Appended(self.last, is_new=True)
+
+    def _change(self, new: SpaceEntry) -> Appended:
+        key = key_of_change(new.space, new.key)
+        known = self.connection.execute("SELECT number FROM keys WHERE key = ?", (key,)).fetchone()
+        if new.key and known is not None:
+            return Appended(known[0], is_new=False)
+        self.last += 1
+        self._in_space(new)
+        if new.key:
+            self.connection.execute(
+                "INSERT INTO keys (number, at, key, content) VALUES (?, ?, ?, ?)", (self.last, self.now, key, b"")
+            )
         return Appended(self.last, is_new=True)
 
     def _in_space(self, entry: SpaceEntry) -> None:

@@ -54,10 +54,11 @@ class Version(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SpaceEntry:
     """What an entry of the log is in a space of the content-driven network: by itself a change there. ``space``:
-    its key; ``body``: opaque here."""
+    its key; ``body``: opaque here. A change with the same ``key`` again is the same change."""
 
     space: str
     body: bytes
+    key: str = ""
 
     @property
     def name(self) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from peer.storage.appending import key_of_change
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -57,6 +59,12 @@ class SpaceRecords:
                 "SELECT number, body FROM space_records WHERE space = ? ORDER BY number, at", (space,)
             )
             return [SpaceRecord(*row) for row in rows]
+
+    def entered(self, space: str, key: str) -> int | None:
+        """Return the number of the change with a key; None if there was none, or long ago."""
+        with self._database.reading() as reader:
+            row = reader.execute("SELECT number FROM keys WHERE key = ?", (key_of_change(space, key),)).fetchone()
+            return None if row is None else int(row[0])
 
     def append(self, records: Iterable[tuple[str, bytes] | Snapshot]) -> None:
         """Write records of spaces that are no entries of the log, and snapshots, in order."""

@@ -286,6 +286,28 @@ def test_what_was_complete_in_a_generation_of_a_space_is_so_in_the_next(tmp_path
     store.close()
 
 
+async def test_a_change_that_is_asked_for_twice_is_made_once_also_after_a_restart(tmp_path):
+    async with live_network(tmp_path) as network:
+        peers = await started(network, 2)
+        told = await peers[0].spaces.subscribe("market", "price < 50")
+        about = {"space": told["space"], "subscription": told["subscription"]}
+        asked = about | {"space": "market", "filter": "price < 50"}
+        again = await peers[0].ask_source("space_subscribe", asked)
+        assert again["start"] == told["start"]
+        with pytest.raises(NoAnswer, match="not a subscription of p1"):
+            await peers[1].ask_source("space_unsubscribe", about)
+        ended = await peers[0].ask_source("space_unsubscribe", about)
+        await until(lambda: network.source.spaces.origins["market"].frontier >= ended["end"])
+        last = network.source.log.last
+        for _ in range(2):
+            assert await peers[0].ask_source("space_unsubscribe", about) == ended
+            with pytest.raises(NoAnswer, match="has ended"):
+                await peers[0].ask_source("space_subscribe", asked)
+            await network.stop("source")
+            await network.start_source()
+        assert network.source.log.last == last
+
+
 async def test_records_of_a_space_stay_few_and_say_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(source_spaces, "SNAPSHOT_AFTER", 20)
     monkeypatch.setattr(source_spaces, "SNAPSHOT_SHARE", 0)
