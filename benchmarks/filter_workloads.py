@@ -7,15 +7,18 @@ what one of the subscriptions asks for: otherwise hardly any would match.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import numpy as np
 
 from overlay.matching import Batch, codes
+from rewriting.filters import Condition, Filter, Operator, Predicate
 
 VALUES = 35
 """Values of an attribute, as in the paper."""
 RANGE_VALUES = 1_000
+_OPERATORS = {codes.EQ: Operator.EQ, codes.LE: Operator.LE, codes.GE: Operator.GE}
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Workload:
             operators,
             values.ravel(),
         )
+
+    def filters(self, drawn):
+        """Make the same subscriptions one by one."""
+        return [_filter(self.operators, *row) for row in zip(*drawn, strict=True)]
 
     def events(self, rng, count, drawn):
         """Draw events with all attributes."""
@@ -92,9 +99,24 @@ class Ranges:
             np.arange(0, count * size + 1, size), np.repeat(attributes, 2, axis=1).ravel(), operators, ends.ravel()
         )
 
+    def filters(self, drawn):
+        operators = (codes.GE, codes.LE) * self.ranges
+        attributes, ends = drawn
+        return [_filter(operators, a, e) for a, e in zip(np.repeat(attributes, 2, axis=1), ends, strict=True)]
+
     def events(self, rng, count, drawn):
         values = rng.integers(1, RANGE_VALUES + 1, (count, self.attributes))
         return [{f"a{j}": value for j, value in enumerate(row)} for row in values.tolist()]
+
+
+def _filter(operators, attributes, values):
+    asked = zip(operators, attributes.tolist(), values.ravel().tolist(), strict=True)
+    return Filter(tuple(_condition(*one) for one in asked))
+
+
+@cache
+def _condition(operator, attribute, value):
+    return Condition(f"a{attribute}", Predicate(_OPERATORS[operator], float(value)))
 
 
 class Scan:

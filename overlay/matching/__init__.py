@@ -4,7 +4,8 @@ Start at ``matcher``: one interface, with an engine for the algorithm. ``vocabul
 writes messages and filters as arrays (``batch``, ``codes``), ``predicate_index`` holds each distinct predicate
 once and finds those an event satisfies. From these, engines find conjunctions: ``counting``; ``clustering``, that
 is propagation; ``static`` and ``dynamic``, which choose tables for it (``greedy``). Kernels are in modules of
-their own. ``explaining`` says why something does not match.
+their own. ``pending`` gathers single changes, ``ownership`` knows the rows of subscriptions, ``explaining`` says
+why something does not match.
 """
 
 from overlay.matching.algorithms import ALGORITHMS

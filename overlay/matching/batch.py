@@ -44,7 +44,7 @@ class Batch:
 
     @classmethod
     def trusted(cls, offsets: Any, attributes: Any, operators: Any, values: Any) -> Batch:
-        """Make one of what needs no check: a batch of one filter would take longer to check than to insert."""
+        """Make one of what needs no check: a batch of few filters would take longer to check than to insert."""
         made = object.__new__(cls)
         object.__setattr__(made, "offsets", np.array(offsets, np.int64))
         object.__setattr__(made, "attributes", np.array(attributes, np.int32))

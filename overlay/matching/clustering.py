@@ -33,12 +33,13 @@ from overlay.matching.table_kernels import (
     CONSIDERED,
     KEYS,
     MAX_TABLES,
+    MOST_PREDICATES,
     SLOT_BITS,
     Tables,
     add_key,
     add_rows,
     match_clusters,
-    remove_row,
+    remove_rows,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Clustering:
             np.zeros(MAX_TABLES, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32), _subsets(),
         )  # fmt: skip
         self.rows = 0
-        self._scratch: NDArray[np.int32] = np.zeros(256, np.int32)
+        self._scratch: NDArray[np.int32] = np.zeros(MOST_PREDICATES, np.int32)
 
     @property
     def size_bytes(self) -> int:
@@ -96,11 +97,12 @@ class Clustering:
     def _add(self, rows: NDArray[np.int64], numbers: NDArray[np.int32], ends: NDArray[np.int64], done: int) -> int:
         return add_rows(self.index.arrays, self.arrays, self.tables, rows, numbers, ends, done)
 
-    def remove(self, row: int) -> NDArray[np.int32]:
-        """Remove a row; return its predicates, of which the caller lets go."""
-        size = remove_row(self.index.arrays, self.arrays, row, self._scratch)
-        self.rows -= 1
-        return self._scratch[:size].copy()
+    def remove(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Remove rows; return the predicates of all, of which the caller lets go."""
+        found = np.empty(len(rows) * MOST_PREDICATES, np.int32)
+        count = remove_rows(self.index.arrays, self.arrays, rows, found)
+        self.rows -= len(rows)
+        return found[:count]
 
     def predicates(self, row: int) -> NDArray[np.int32]:
         """Return the predicates of a row."""

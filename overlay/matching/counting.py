@@ -83,17 +83,15 @@ class Counting:
         line = a.lines[a.line_of[row]]
         return a.arena.data[line[_OFFSET] : line[_OFFSET] + line[_SIZE]].copy()
 
-    def remove(self, row: int) -> NDArray[np.int32]:
-        """Remove a row; return its predicates, of which the caller lets go."""
-        found = self.predicates(row)
-        line = int(self._arrays.line_of[row])
-        self._arrays.line_of[row] = -1
-        self._arrays.needed[line] = _DEAD
-        self._dead += 1
-        self._always.discard(row)
+    def remove(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Remove rows; return the predicates of all, of which the caller lets go."""
+        found = np.empty(len(rows) * _DEAD, np.int32)
+        count = _remove(self._arrays, rows, found)
+        self._dead += len(rows)
+        self._always.difference_update(rows.tolist())
         if self._dead > 1_000 + self._used // 2:
             self.purge()
-        return found
+        return found[:count]
 
     def purge(self) -> None:
         """Take dead lines out of all lists."""
@@ -163,6 +161,20 @@ def _make_room(c: _Lines, at: int) -> bool:
         free_block(c.arena, entry[_AT], entry[_CLASS])
         entry[_AT], entry[_CLASS] = offset, entry[_CLASS] + 1
     return True
+
+
+@kernel
+def _remove(c: _Lines, rows: Any, predicates: Any) -> int:
+    """Let rows be dead; write their predicates, one row after the other, and return how many."""
+    count = 0
+    for row in rows:
+        line = c.line_of[row]
+        for i in range(c.lines[line, _SIZE]):
+            predicates[count] = c.arena.data[c.lines[line, _OFFSET] + i]
+            count += 1
+        c.line_of[row] = -1
+        c.needed[line] = _DEAD
+    return count
 
 
 @kernel

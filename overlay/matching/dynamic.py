@@ -75,10 +75,10 @@ class Dynamic:
         self.clusters.add(rows, numbers, ends)
         self._note(len(rows))
 
-    def remove(self, row: int) -> NDArray[np.int32]:
-        """Remove a row; return its predicates."""
-        found = self.clusters.remove(row)
-        self._note(1)
+    def remove(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Remove rows; return the predicates of all."""
+        found = self.clusters.remove(rows)
+        self._note(len(rows))
         return found
 
     def predicates(self, row: int) -> NDArray[np.int32]:
@@ -143,7 +143,7 @@ class Dynamic:
     def _note(self, changes: int) -> None:
         self._changes += changes
         if self._moved < len(self._moving):
-            self._move(max(_PORTION, 4 * changes) if changes > 1 else 4 * _PER_EVENT)
+            self._move(min(4 * _PER_EVENT * changes, max(_PORTION, 4 * changes)))
         elif self._changes > max(_LEAST_CHANGES, self.clusters.rows // _CHANGED):
             self.maintain()
 

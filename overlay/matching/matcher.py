@@ -1,7 +1,8 @@
 """The one interface of all filtering algorithms.
 
 A *subscription* has a number, given at ``insert``, and one or several conjunctions, each on a *row*. An engine
-knows rows and predicates only. Numbers of deleted subscriptions are given out again, the latest first.
+knows rows and predicates only. Numbers of deleted subscriptions are given out again, the latest first. What is
+inserted and deleted one by one waits in ``pending``; nobody can tell but by the time that calls take.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from overlay.matching.dynamic import Dynamic
-from overlay.matching.errors import BadBatch, UnknownSubscription
+from overlay.matching.errors import BadBatch
 from overlay.matching.explaining import Explanation, failures
 from overlay.matching.kernels import grown
 from overlay.matching.numbering import Numbering
+from overlay.matching.ownership import Ownership
+from overlay.matching.pending import MOST, Pending
 from overlay.matching.predicate_index import PredicateIndex
 from overlay.matching.vocabulary import Event, ValueType, Vocabulary
 from rewriting.filters import Disjunction, Filter, OneOf
@@ -42,8 +45,8 @@ class Engine(Protocol):
     def add(self, rows: NDArray[np.int64], numbers: NDArray[np.int32], ends: NDArray[np.int64]) -> None:
         """Add conjunctions of predicates, each under the number of a row."""
 
-    def remove(self, row: int) -> NDArray[np.int32]:
-        """Remove a row; return its predicates, of which the caller lets go."""
+    def remove(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Remove rows; return the predicates of all, of which the caller lets go."""
 
     def predicates(self, row: int) -> NDArray[np.int32]:
         """Return the predicates of a row."""
@@ -75,12 +78,11 @@ class Matcher:
     ) -> None:
         self._vocabulary = Vocabulary(types)
         self._index = PredicateIndex(self._vocabulary)
-        self.engine = engine(self._index)
+        self._engine = engine(self._index)
         self._subscriptions = Numbering()
         self._rows = Numbering()
-        self._first: NDArray[np.int32] = np.zeros(0, np.int32)  # row of a subscription, -1 if there is none
-        self._owner: NDArray[np.int32] = np.zeros((0, 2), np.int32)  # of a row: subscription, next row of it
-        self._several = 0  # subscriptions with more than one row
+        self._owned = Ownership()
+        self._pending = Pending()
         self._reached: NDArray[np.int32] = np.zeros(0, np.int32)
         self._found: NDArray[np.int32] = np.zeros(64, np.int32)
 
@@ -88,14 +90,20 @@ class Matcher:
         return len(self._subscriptions)
 
     def __contains__(self, number: int) -> bool:
-        return 0 <= number < len(self._first) and bool(self._first[number] >= 0)
+        return number in self._owned or number in self._pending
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, with all rows in it."""
+        self._flush()
+        return self._engine
 
     @property
     def size_bytes(self) -> int:
         """How much memory the matcher takes."""
-        own = (self._first, self._owner, self._reached, self._found, self._rows.free, self._subscriptions.free)
-        parts = (self._index.size_bytes, self._vocabulary.size_bytes, self.engine.size_bytes)
-        return sum(x.nbytes for x in own) + sum(parts)
+        own = (self._reached, self._found, self._rows.free, self._subscriptions.free)
+        parts = (self._index, self._vocabulary, self.engine, self._owned)
+        return sum(x.nbytes for x in own) + sum(x.size_bytes for x in parts)
 
     def attribute(self, name: str) -> int:
         """Return the number by which batches name an attribute."""
@@ -103,10 +111,12 @@ class Matcher:
 
     def text(self, text: str) -> int:
         """Return the number by which batches name a text."""
+        self._flush()  # what a deletion that waits mentions last is forgotten by then
         return self._vocabulary.text(text)
 
     def one_of(self, test: OneOf) -> int:
         """Return the number by which batches name a list of constants."""
+        self._flush()
         return self._vocabulary.one_of(test)
 
     def insert(self, wanted: Filter | Disjunction) -> int:
@@ -114,85 +124,82 @@ class Matcher:
         filters = wanted.filters if isinstance(wanted, Disjunction) else (wanted,)
         for one in filters:
             _check_size(len(one.conditions) + len(one.select))
-        rows = self._add_rows(self._vocabulary.encode(filters)).tolist()
+        written = self._vocabulary.encode(filters)
         number = self._subscriptions.take_one()
-        self._first = grown(self._first, number + 1, -1)
-        self._first[number] = rows[0]
-        for row, following in zip(rows, [*rows[1:], -1], strict=True):
-            self._owner[row] = number, following
-        self._several += len(rows) > 1
+        self._pending.insert(number, written)
+        if len(self._pending) >= MOST:
+            self._flush()
         return number
 
     def insert_many(self, batch: Batch) -> NDArray[np.int64]:
         """Add a subscription for each conjunction of a batch, all or none; return their numbers."""
+        self._flush()
         _check_size(int(np.diff(batch.offsets).max(initial=0)))
         self._vocabulary.check(batch)
         self._vocabulary.note_texts(batch)
         numbers = self._subscriptions.take(len(batch))
-        self._first = grown(self._first, self._subscriptions.used, -1)
         for start in range(0, len(batch), CHUNK):
-            rows = self._add_rows(batch.part(start, start + CHUNK))
-            self._first[numbers[start : start + CHUNK]] = rows
-            self._owner[rows, 0] = numbers[start : start + CHUNK]
+            self._add_rows(batch.part(start, start + CHUNK), numbers[start : start + CHUNK])
         return numbers
 
     def delete(self, number: int) -> None:
         """Remove a subscription; ``UnknownSubscription`` if there is none of this number."""
-        row = self._first_row(number)
-        self._first[number] = -1
-        self._several -= bool(self._owner[row, 1] >= 0)
-        while row >= 0:
-            following = int(self._owner[row, 1])
-            self._index.remove(self.engine.remove(row))
-            self._rows.give(row)
-            row = following
+        if number in self._pending:
+            self._flush()
+        self._pending.removed += self._owned.forget(number)
         self._subscriptions.give(number)
+        if len(self._pending) >= MOST:
+            self._flush()
 
     def match(self, message: Mapping[str, Value]) -> NDArray[np.int64]:
         """Return the numbers of the subscriptions that a message satisfies, in order."""
-        return self.match_event(self._vocabulary.event(message))
+        return self.match_event(self.encode(message))
 
     def match_event(self, event: Event) -> NDArray[np.int64]:
         """Return the same for a message that is written as arrays already."""
+        self._flush()
         most = 2 * len(event.attributes) + len(event.prefixes) + self._index.lists
         if most > len(self._reached):
             self._reached = grown(self._reached, most)
-        count = self.engine.match(event, self._reached, self._found)
+        count = self._engine.match(event, self._reached, self._found)
         if count > len(self._found):
             self._found = np.zeros(count + count // 4, np.int32)
-            count = self.engine.match(event, self._reached, self._found)
-        numbers = self._owner[self._found[:count], 0].astype(np.int64)
-        return np.unique(numbers) if self._several else np.sort(numbers)
+            count = self._engine.match(event, self._reached, self._found)
+        return self._owned.owners(self._found[:count])
 
     def encode(self, message: Mapping[str, Value]) -> Event:
         """Write a message as arrays, good until the next insertion or deletion."""
+        self._flush()
         return self._vocabulary.event(message)
 
     def explain(self, message: Mapping[str, Value], number: int) -> Explanation:
         """Say which predicates of a subscription a message fails."""
-        row, found = self._first_row(number), []
-        while row >= 0:
-            found.append(failures(self._asked(row), message))
-            row = int(self._owner[row, 1])
-        return Explanation(tuple(found))
-
-    def _first_row(self, number: int) -> int:
-        if number not in self:
-            raise UnknownSubscription(number)
-        return int(self._first[number])
+        self._flush()
+        return Explanation(tuple(failures(self._asked(row), message) for row in self._owned.rows(number)))
 
     def _asked(self, row: int) -> list[tuple[str, Condition | None]]:
-        predicates = [self._index.of(int(at)) for at in self.engine.predicates(row)]
+        predicates = [self._index.of(int(at)) for at in self._engine.predicates(row)]
         names = self._vocabulary.names
         return [(names[a], self._vocabulary.condition(a, operator, value)) for a, operator, value in predicates]
 
-    def _add_rows(self, batch: Batch) -> NDArray[np.int64]:
+    def _flush(self) -> None:
+        """Make the changes that wait."""
+        if not self._pending:
+            return
+        changes, self._pending = self._pending, Pending()
+        self._add_rows(changes.batch(), changes.owners())
+        if changes.removed:
+            rows = np.array(changes.removed)
+            self._index.remove(self._engine.remove(rows))
+            self._rows.give_all(rows)
+
+    def _add_rows(self, batch: Batch, owners: NDArray[np.int64]) -> None:
+        if not len(batch):
+            return
         numbers, ends = self._index.add(batch)
         rows = self._rows.take(len(batch))
-        self._owner = grown(self._owner, self._rows.used)
-        self._owner[rows, 1] = -1
-        self.engine.add(rows, numbers, ends)
-        return rows
+        self._engine.add(rows, numbers, ends)
+        self._owned.add(rows, owners)
 
 
 def _check_size(predicates: int) -> None:

@@ -24,12 +24,20 @@ from overlay.matching.cluster_kernels import (
 )
 from overlay.matching.kernels import kernel
 from overlay.matching.selectivity import likelihood
-from overlay.matching.table_kernels import CONSIDERED, Tables, choose, equalities, pack, place_row, sort_predicates
+from overlay.matching.table_kernels import (
+    CONSIDERED,
+    MOST_PREDICATES,
+    Tables,
+    choose,
+    equalities,
+    pack,
+    place_row,
+    sort_predicates,
+)
 
 if TYPE_CHECKING:
     from overlay.matching.predicate_kernels import Predicates
 
-_MOST: Final = 256
 _WORTH: Final = 0.7
 """A row moves if it is then checked at most this often as before."""
 
@@ -109,7 +117,7 @@ def move_rows(
 
     Rows may be gone by now. Returns where it stopped, before ``end`` if there is no room, and how many moved.
     """
-    predicates, chances = np.empty(_MOST, np.int32), np.empty(_MOST, np.float64)
+    predicates, chances = np.empty(MOST_PREDICATES, np.int32), np.empty(MOST_PREDICATES, np.float64)
     picked = np.empty(CONSIDERED, np.int64)
     moved = 0
     for i in range(start, end):
@@ -139,7 +147,7 @@ def propose(
     ``current`` gets how often each is checked now, or (``natural``) if there were no tables. Each proposal: the
     place of the row in ``of``, the packed schema in ``keys``, how often it would be checked in ``found``.
     """
-    predicates, chances = np.empty(_MOST, np.int32), np.empty(_MOST, np.float64)
+    predicates, chances = np.empty(MOST_PREDICATES, np.int32), np.empty(MOST_PREDICATES, np.float64)
     picked = np.empty(CONSIDERED, np.int64)
     total = 0
     for i in range(len(rows)):

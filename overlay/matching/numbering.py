@@ -53,3 +53,9 @@ class Numbering:
         self.free = grown(self.free, self._count + 1)
         self.free[self._count] = number
         self._count += 1
+
+    def give_all(self, numbers: NDArray[np.int64]) -> None:
+        """Take several back."""
+        self.free = grown(self.free, self._count + len(numbers))
+        self.free[self._count : self._count + len(numbers)] = numbers
+        self._count += len(numbers)

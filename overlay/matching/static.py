@@ -48,9 +48,9 @@ class Static:
         """Add conjunctions of predicates, each under the number of a row."""
         self.clusters.add(rows, numbers, ends)
 
-    def remove(self, row: int) -> NDArray[np.int32]:
-        """Remove a row; return its predicates."""
-        return self.clusters.remove(row)
+    def remove(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Remove rows; return the predicates of all."""
+        return self.clusters.remove(rows)
 
     def predicates(self, row: int) -> NDArray[np.int32]:
         """Return the predicates of a row."""

@@ -41,7 +41,8 @@ CONSIDERED: Final = 6
 """Equalities of a row that can be part of a schema: the rarest."""
 SUBSETS: Final = 50
 """Of so many, those with two to four."""
-_MOST: Final = 256
+MOST_PREDICATES: Final = 256
+"""Room for the predicates of a row."""
 
 
 class Tables(NamedTuple):
@@ -202,7 +203,7 @@ def place_row(
 @kernel
 def add_rows(p: Predicates, c: Clusters, t: Tables, rows: Any, numbers: Any, ends: Any, start: int) -> int:
     """Place rows from ``start`` on; return how many are done, fewer if there is no room."""
-    predicates, chances = np.empty(_MOST, np.int32), np.empty(_MOST, np.float64)
+    predicates, chances = np.empty(MOST_PREDICATES, np.int32), np.empty(MOST_PREDICATES, np.float64)
     picked = np.empty(CONSIDERED, np.int64)
     for i in range(start, len(rows)):
         begin = ends[i - 1] if i > 0 else 0
@@ -216,12 +217,14 @@ def add_rows(p: Predicates, c: Clusters, t: Tables, rows: Any, numbers: Any, end
 
 
 @kernel
-def remove_row(p: Predicates, c: Clusters, row: int, predicates: Any) -> int:
-    """Take a row out; write its predicates and return how many."""
-    size = read_row(c, row, predicates)
-    vacate(p, c, c.rows[row, 0], c.rows[row, 1])
-    c.rows[row, 0] = -1
-    return size
+def remove_rows(p: Predicates, c: Clusters, rows: Any, predicates: Any) -> int:
+    """Take rows out; write their predicates, one row after the other, and return how many."""
+    count = 0
+    for row in rows:
+        count += read_row(c, row, predicates[count:])
+        vacate(p, c, c.rows[row, 0], c.rows[row, 1])
+        c.rows[row, 0] = -1
+    return count
 
 
 @kernel

@@ -14,13 +14,14 @@ from overlay.matching import codes
 from overlay.matching.batch import Batch
 from overlay.matching.counted import Counted
 from overlay.matching.errors import BadBatch, MatcherFull, WrongType
-from rewriting.filters import Condition, Filter, OneOf, Operator, Predicate, Prefix, number_of, text_of
+from rewriting.filters import Condition, Filter, OneOf, Operator, Predicate, Prefix, Test, number_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from overlay.matching.pending import Written
     from rewriting.filters import Value
 
 MAX_ATTRIBUTES: Final = 10_000
@@ -115,22 +116,25 @@ class Vocabulary:
         """A predicate that mentioned a list is gone."""
         self._lists.drop(number)
 
-    def encode(self, filters: Sequence[Filter]) -> Batch:
-        """Write filters as arrays; ``WrongType`` if one goes against declared types."""
-        for condition in (c for wanted in filters for c in wanted.conditions):
-            self._check_condition(condition)
-        offsets, rows = [0], []
-        for wanted in filters:
-            for condition in wanted.conditions:
-                code, value = self._encoded(condition)
-                rows.append((self.attribute(condition.attribute), code, value))
-            rows += [(self.attribute(name), codes.PRESENT, 0.0) for name in wanted.select]
-            offsets.append(len(rows))
-        for attribute, code, _ in rows:
+    def encode(self, filters: Sequence[Filter]) -> list[list[Written]]:
+        """Write filters as numbers; ``WrongType`` if one goes against declared types."""
+        if self.types:
+            for condition in (c for wanted in filters for c in wanted.conditions):
+                self._check_condition(condition)
+        return [self._written(wanted) for wanted in filters]
+
+    def _written(self, wanted: Filter) -> list[Written]:
+        found: list[Written] = []
+        for condition in wanted.conditions:
+            test, attribute = condition.predicate, self.attribute(condition.attribute)
+            if type(test) is Predicate and type(test.constant) is float:
+                found.append((attribute, _COMPARISONS[test.operator], test.constant))
+                continue
+            code, value = self._encoded(test)
             if code in _TEXT_MATTERS:
                 self._asks_text[attribute] = True
-        attributes, operators, values = zip(*rows, strict=True) if rows else ((), (), ())
-        return Batch.trusted(offsets, attributes, operators, values)
+            found.append((attribute, code, value))
+        return found + [(self.attribute(name), codes.PRESENT, 0.0) for name in wanted.select]
 
     def note_texts(self, batch: Batch) -> None:
         """Remember for which attributes an event's text matters."""
@@ -200,8 +204,7 @@ class Vocabulary:
             case _:
                 return Condition(name, Predicate(_OPERATORS[operator], value))
 
-    def _encoded(self, condition: Condition) -> tuple[int, float]:
-        test = condition.predicate
+    def _encoded(self, test: Test) -> tuple[int, float]:
         if isinstance(test, OneOf):
             return codes.IN, self.one_of(test)
         if isinstance(test, Prefix):

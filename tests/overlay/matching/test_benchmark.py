@@ -15,5 +15,7 @@ def test_it_measures_every_algorithm_on_every_workload(capsys):
         for found in figures[workload].values():
             assert set(found) == algorithms
             assert all(found[name]["event_us"] > 0 and found[name]["bytes"] > 0 for name in algorithms)
+            for name in algorithms - {"scan"}:
+                assert min(found[name][key] for key in ("insert_us", "batch_insert_us", "delete_us")) > 0
     for workload in ("schemas", "skew"):
         assert len(figures[workload]["dynamic"]["events_per_s"]) == filters.TICKS
