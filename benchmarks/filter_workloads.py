@@ -84,10 +84,17 @@ class Ranges:
     name: str = "ranges"
     attributes: int = 20
     ranges: int = 10
+    distinct: bool = False
+    """Whether hardly any two bounds are the same number."""
+
+    def numbers(self, rng, shape):
+        if self.distinct:
+            return 1 + (RANGE_VALUES - 1) * rng.random(shape)
+        return rng.integers(1, RANGE_VALUES + 1, shape)
 
     def draw(self, rng, count):
         attributes = np.argsort(rng.random((count, self.attributes)), axis=1)[:, : self.ranges]
-        ends = np.sort(rng.integers(1, RANGE_VALUES + 1, (count, self.ranges, 2)), axis=2)
+        ends = np.sort(self.numbers(rng, (count, self.ranges, 2)), axis=2)
         return attributes.astype(np.int32), ends
 
     def batch(self, drawn):
@@ -105,7 +112,10 @@ class Ranges:
         return [_filter(operators, a, e) for a, e in zip(np.repeat(attributes, 2, axis=1), ends, strict=True)]
 
     def events(self, rng, count, drawn):
-        values = rng.integers(1, RANGE_VALUES + 1, (count, self.attributes))
+        values = self.numbers(rng, (count, self.attributes))
+        for i in range(1, count, 2):
+            subscription = rng.integers(0, len(drawn[0]))
+            values[i, drawn[0][subscription]] = drawn[1][subscription].mean(axis=1)
         return [{f"a{j}": value for j, value in enumerate(row)} for row in values.tolist()]
 
 
@@ -125,9 +135,10 @@ class Scan:
     def __init__(self, workload, drawn):
         attributes, values = drawn
         count, self._names = len(attributes), [f"a{j}" for j in range(workload.attributes)]
-        kind = np.uint8 if isinstance(workload, Workload) else np.int16
+        kind = np.uint8 if isinstance(workload, Workload) else np.float64 if workload.distinct else np.int16
+        most = RANGE_VALUES if isinstance(workload, Ranges) else np.iinfo(kind).max
         self._low = np.zeros((workload.attributes, count), kind)
-        self._high = np.full((workload.attributes, count), np.iinfo(kind).max, kind)
+        self._high = np.full((workload.attributes, count), most, kind)
         rows = np.arange(count)
         for j in range(attributes.shape[1]):
             if isinstance(workload, Ranges):
@@ -137,7 +148,7 @@ class Scan:
                 if workload.operators[j] == codes.LE:
                     low = 0
                 elif workload.operators[j] == codes.GE:
-                    high = np.iinfo(kind).max
+                    high = most
             self._low[attributes[:, j], rows] = low
             self._high[attributes[:, j], rows] = high
 

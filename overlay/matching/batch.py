@@ -37,8 +37,8 @@ class Batch:
             raise BadBatch("offsets must run from 0 to the number of attributes, operators and values")
         if np.any(np.diff(self.offsets) < 0):
             raise BadBatch("offsets must not fall")
-        if np.any(self.operators >= codes.CODES):
-            raise BadBatch(f"operators are below {codes.CODES}; see overlay.matching.codes")
+        if np.any((self.operators >= codes.CODES) | (self.operators == codes.CELL)):
+            raise BadBatch(f"operators are below {codes.CODES} and not {codes.CELL}; see overlay.matching.codes")
         if not np.all(np.isfinite(self.values)):
             raise BadBatch("values must be finite")
 

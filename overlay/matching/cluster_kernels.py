@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from overlay.matching.arena import Arena, block_class, free_block, take_block
 from overlay.matching.kernels import hashed, kernel
-from overlay.matching.predicate_kernels import ACCESS, Predicates
+from overlay.matching.marking_kernels import compare_now, holds
+from overlay.matching.predicate_fields import ACCESS, ASK, Predicates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -255,13 +256,13 @@ def _forget_cluster(c: Clusters, at: int) -> None:
 
 
 @kernel
-def check_plainly(satisfied: Any, c: Clusters, cluster: int, found: Any, count: int) -> int:
+def check_plainly(p: Predicates, c: Clusters, cluster: int, found: Any, count: int) -> int:
     """Add the rows of a cluster all of whose predicates hold, one row after the other."""
     data, size, offset = c.arena.data, c.clusters[cluster, SIZE], c.clusters[cluster, OFFSET]
     capacity = (1 << c.clusters[cluster, CLASS]) // (size + 1)
     for i in range(offset, offset + c.clusters[cluster, COUNT]):
         j = 0
-        while j < size and satisfied[data[i + j * capacity]] != 0:
+        while j < size and holds(p, data[i + j * capacity]):
             j += 1
         if j == size:
             if count < len(found):
@@ -271,25 +272,23 @@ def check_plainly(satisfied: Any, c: Clusters, cluster: int, found: Any, count: 
 
 
 @kernel
-def check_in_columns(satisfied: Any, c: Clusters, cluster: int, found: Any, count: int) -> int:
-    """Do the same a column at a time for a block of rows that fits the cache."""
+def check_in_columns(p: Predicates, c: Clusters, cluster: int, found: Any, count: int) -> int:
+    """Do the same a column at a time, of which there are some, for a block of rows that fits the cache."""
     size, total, offset = c.clusters[cluster, SIZE], c.clusters[cluster, COUNT], c.clusters[cluster, OFFSET]
-    if total < _FEW or size == 0:
-        return check_plainly(satisfied, c, cluster, found, count)
     data, chosen = c.arena.data, c.chosen
     capacity = (1 << c.clusters[cluster, CLASS]) // (size + 1)
     for start in range(offset, offset + total, _BLOCK):
         left = 0
         for i in range(start, min(start + _BLOCK, offset + total)):
             chosen[left] = i
-            left += satisfied[data[i]]
+            left += _held(p, data[i])
         j = 1
         while left > 0 and j < size:
             before, left = left, 0
             for k in range(before):
                 i = chosen[k]
                 chosen[left] = i
-                left += satisfied[data[i + j * capacity]]
+                left += _held(p, data[i + j * capacity])
             j += 1
         for k in range(left):
             if count < len(found):
@@ -299,13 +298,22 @@ def check_in_columns(satisfied: Any, c: Clusters, cluster: int, found: Any, coun
 
 
 @kernel
+def _held(p: Predicates, at: int) -> int:
+    """Return 1 if a predicate holds, else 0; no branch but one that is always predicted."""
+    state = p.satisfied[at]
+    if state == ASK:
+        return int(compare_now(p, at))
+    return int(state)
+
+
+@kernel
 def check_access(p: Predicates, c: Clusters, access: int, found: Any, count: int, by_column: bool) -> int:
     """Check all clusters of an access predicate."""
     at = c.accesses[access, HEAD]
     while at >= 0:
-        if by_column:
-            count = check_in_columns(p.satisfied, c, at, found, count)
+        if by_column and c.clusters[at, COUNT] >= _FEW and c.clusters[at, SIZE] > 0:
+            count = check_in_columns(p, c, at, found, count)
         else:
-            count = check_plainly(p.satisfied, c, at, found, count)
+            count = check_plainly(p, c, at, found, count)
         at = c.clusters[at, NEXT_CLUSTER]
     return count

@@ -28,7 +28,7 @@ from overlay.matching.cluster_kernels import (
 from overlay.matching.errors import MatcherFull
 from overlay.matching.kernels import grown
 from overlay.matching.moving_kernels import accesses_of_table, list_rows, move_rows
-from overlay.matching.predicate_kernels import EVENTS
+from overlay.matching.predicate_fields import EVENTS
 from overlay.matching.table_kernels import (
     CONSIDERED,
     KEYS,

@@ -1,7 +1,8 @@
 """Numbers for what is asked of an attribute, as arrays hold them.
 
-Those up to ``PREFIX`` are *reached*: an event leads to each such predicate by hashing, so it can be an access
-predicate. The others stand in lists by attribute and operator.
+Those up to ``REACHED`` are *reached*: an event leads to each such predicate by hashing, so it can be an access
+predicate. The others stand in lists by attribute and operator. Nobody asks for a ``CELL``: a conjunction gets one
+that has no other predicate to be reached by (``cell_kernels``).
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ EQ: Final = 0
 EQ_TEXT: Final = 1
 IN: Final = 2
 PREFIX: Final = 3
-LT: Final = 4
-LE: Final = 5
-GT: Final = 6
-GE: Final = 7
-NE: Final = 8
-NE_TEXT: Final = 9
-PRESENT: Final = 10
+CELL: Final = 4
+LT: Final = 5
+LE: Final = 6
+GT: Final = 7
+GE: Final = 8
+NE: Final = 9
+NE_TEXT: Final = 10
+PRESENT: Final = 11
 
-CODES: Final = 11
+CODES: Final = 12
+REACHED: Final = CELL
 LISTS: Final = CODES - LT
 """How many lists an attribute has."""
 

@@ -15,7 +15,8 @@ import numpy as np
 from overlay.matching.arena import Arena, block_class, free_block, take_block
 from overlay.matching.codes import LISTS
 from overlay.matching.kernels import grown, kernel
-from overlay.matching.predicate_kernels import COUNT, OFFSET, Predicates, satisfy, unmark
+from overlay.matching.marking_kernels import holds, satisfy, unmark
+from overlay.matching.predicate_fields import COUNT, OFFSET, Predicates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -224,7 +225,7 @@ def _count_lists(p: Predicates, c: _Lines, attribute: int, found: Any, count: in
         entry = p.lists[place]
         for i in range(entry[OFFSET], entry[OFFSET] + entry[COUNT]):
             at = p.arena.data[i]
-            if p.satisfied[at] != 0:
+            if holds(p, at):
                 count = _count_list(c, at, found, count)
     return count
 

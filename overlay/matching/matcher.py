@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from overlay.matching import codes
 from overlay.matching.dynamic import Dynamic
 from overlay.matching.errors import BadBatch
 from overlay.matching.explaining import Explanation, failures
@@ -158,8 +159,8 @@ class Matcher:
     def match_event(self, event: Event) -> NDArray[np.int64]:
         """Return the same for a message that is written as arrays already."""
         self._flush()
-        most = 2 * len(event.attributes) + len(event.prefixes) + self._index.lists
-        if most > len(self._reached):
+        self._index.reserve_attributes()  # some may be known by name only
+        if (most := self._index.most_reached(event)) > len(self._reached):
             self._reached = grown(self._reached, most)
         count = self._engine.match(event, self._reached, self._found)
         if count > len(self._found):
@@ -180,7 +181,11 @@ class Matcher:
     def _asked(self, row: int) -> list[tuple[str, Condition | None]]:
         predicates = [self._index.of(int(at)) for at in self._engine.predicates(row)]
         names = self._vocabulary.names
-        return [(names[a], self._vocabulary.condition(a, operator, value)) for a, operator, value in predicates]
+        return [
+            (names[a], self._vocabulary.condition(a, operator, value))
+            for a, operator, value in predicates
+            if operator != codes.CELL
+        ]
 
     def _flush(self) -> None:
         """Make the changes that wait."""

@@ -36,7 +36,7 @@ from overlay.matching.table_kernels import (
 )
 
 if TYPE_CHECKING:
-    from overlay.matching.predicate_kernels import Predicates
+    from overlay.matching.predicate_fields import Predicates
 
 _WORTH: Final = 0.7
 """A row moves if it is then checked at most this often as before."""

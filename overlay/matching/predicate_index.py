@@ -8,10 +8,12 @@ import numpy as np
 
 from overlay.matching import codes
 from overlay.matching.arena import Arena
+from overlay.matching.cell_kernels import LEVELS
 from overlay.matching.kernels import grown
-from overlay.matching.predicate_kernels import (
+from overlay.matching.predicate_fields import (
     ALSO,
     ATTRIBUTE,
+    CELLS,
     EVENTS,
     FIELDS,
     FREE,
@@ -19,18 +21,16 @@ from overlay.matching.predicate_kernels import (
     OPERATOR,
     USED,
     Predicates,
-    intern_all,
-    rehash,
-    release_all,
 )
+from overlay.matching.predicate_kernels import intern_all, rehash, release_all
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from overlay.matching.batch import Batch
-    from overlay.matching.vocabulary import Vocabulary
+    from overlay.matching.vocabulary import Event, Vocabulary
 
-_LIST_FIELDS: Final = 5
+_LIST_FIELDS: Final = 6
 _START: Final = 64
 
 
@@ -39,12 +39,14 @@ class PredicateIndex:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        counters = np.zeros(4, np.int64)
+        counters = np.zeros(5, np.int64)
         counters[FREE] = -1
+        records = np.zeros((_START, FIELDS), np.int32)
         self.arrays = Predicates(
-            np.zeros((_START, FIELDS), np.int32), np.zeros(_START), np.zeros(_START, np.uint8),
+            records, np.zeros(_START), np.zeros(_START, np.uint8),
             np.zeros(_START, np.int32), np.full(_START, -1, np.int32), np.zeros((0, _LIST_FIELDS), np.int32),
             np.full((0, 2), -1, np.int32), Arena.empty(), counters, np.zeros((0, 2), np.int32), np.zeros((0, 2)),
+            np.zeros((0, LEVELS + 1), np.int32), records.view(np.float64), np.zeros(0),
         )  # fmt: skip
         self._members: dict[int, tuple[NDArray[np.int32], NDArray[np.int64]]] = {}
         self._free_links: list[int] = []
@@ -57,17 +59,24 @@ class PredicateIndex:
         """How many distinct ``in`` there are."""
         return len(self._members)
 
+    def most_reached(self, event: Event) -> int:
+        """Return how many predicates an event can reach: two equalities and two cells per level, and the rest."""
+        attributes = len(event.attributes)
+        cells = min(2 * LEVELS * attributes, int(self.arrays.counters[CELLS]))
+        return 2 * attributes + len(event.prefixes) + self.lists + cells
+
     @property
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
         a = self.arrays
-        return sum(x.nbytes for x in a if isinstance(x, np.ndarray)) + a.arena.data.nbytes
+        own = sum(x.nbytes for x in a if isinstance(x, np.ndarray)) - a.doubles.nbytes
+        return own + a.arena.data.nbytes
 
     def add(self, batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Number the predicates of conjunctions; return the numbers, and where those of each conjunction end."""
         conditions = len(batch.attributes)
-        self._reserve_attributes()
-        numbers, ends = np.empty(conditions, np.int32), np.zeros(len(batch), np.int64)
+        self.reserve_attributes()
+        numbers, ends = np.empty(conditions + len(batch), np.int32), np.zeros(len(batch), np.int64)
         changed = np.empty(conditions, np.int32)
         done = filled = 0
         while True:
@@ -79,7 +88,7 @@ class PredicateIndex:
                 self._keep_name(int(at))
             if done == len(batch):
                 return numbers[:filled], ends
-            self._grow(int(batch.offsets[done + 1] - batch.offsets[done]))
+            self._grow(int(batch.offsets[done + 1] - batch.offsets[done]) + 1)
 
     def remove(self, numbers: NDArray[np.int32]) -> None:
         """Use predicates once less each."""
@@ -98,7 +107,7 @@ class PredicateIndex:
         self.arrays.hits[:] >>= 1
         self.arrays.counters[EVENTS] >>= 1
 
-    def _reserve_attributes(self) -> None:
+    def reserve_attributes(self) -> None:
         """Make room for the lists of every attribute."""
         a, attributes = self.arrays, len(self._vocabulary.attributes)
         if attributes * codes.LISTS > len(a.lists):
@@ -106,7 +115,8 @@ class PredicateIndex:
             lists[len(a.lists) :, 0] = -1
             kinds, spans = grown(a.kinds, attributes), grown(a.spans, attributes)
             spans[len(a.spans) :] = np.inf, -np.inf
-            self.arrays = a._replace(lists=lists, kinds=kinds, spans=spans)
+            levels, now = grown(a.levels, attributes), grown(a.now, attributes, np.nan)
+            self.arrays = a._replace(lists=lists, kinds=kinds, spans=spans, levels=levels, now=now)
 
     def _grow(self, more: int) -> None:
         """Make room for the predicates of one more conjunction, or for what stands in lists."""
@@ -115,9 +125,10 @@ class PredicateIndex:
         if size <= len(a.records):
             self.arrays = a._replace(arena=a.arena.grow(1 << 10))
             return
+        records = grown(a.records, size)
         self.arrays = a = a._replace(
-            records=grown(a.records, size), values=grown(a.values, size), satisfied=grown(a.satisfied, size),
-            hits=grown(a.hits, size),
+            records=records, doubles=records.view(np.float64), values=grown(a.values, size),
+            satisfied=grown(a.satisfied, size), hits=grown(a.hits, size),
         )  # fmt: skip
         if len(a.records) > len(a.buckets):
             buckets = 1 << len(a.records).bit_length()

@@ -1,67 +1,52 @@
-"""Distinct predicates, numbered, and which of them an event satisfies: the first of two phases.
+"""Distinct predicates, numbered.
 
 Each distinct (attribute, operator, value) has one number and one entry in ``satisfied``, the paper's bit vector (a
 byte each: bytes need no masking). Hashing finds it. Equalities, ``in`` and prefixes are *reached* by hashing what
 the event holds; an ``in`` hangs in a chain behind each equality it is made of. The rest stand in lists by
 attribute and operator. A list of inequalities is sorted by constant up to ``SORTED`` and unsorted behind; it is
 sorted anew when the unsorted part has grown to an eighth. An inequality nobody asks any more stays until then, and
-may come back.
+may come back. A list of more than ``MANY`` is not sorted: its entries are compared when somebody asks
+(``marking_kernels``).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from overlay.matching.arena import Arena, block_class, free_block, take_block
-from overlay.matching.codes import EQ, EQ_TEXT, GE, GT, IN, LE, LISTS, LT, NE, NE_TEXT, PREFIX, PRESENT
+from overlay.matching.arena import block_class, free_block, take_block
+from overlay.matching.cell_kernels import LEVELS, choose_cell, level_of
+from overlay.matching.codes import CELL, EQ_TEXT, GE, IN, LISTS, LT, NE_TEXT, PREFIX
 from overlay.matching.kernels import hashed, kernel
+from overlay.matching.predicate_fields import (
+    ACCESS,
+    ALSO,
+    ASK,
+    ASKED,
+    ATTRIBUTE,
+    CELLS,
+    CLASS,
+    CONSTANT,
+    COUNT,
+    FREE,
+    IDLE,
+    LIVE,
+    NEXT,
+    OFFSET,
+    OPERATOR,
+    PLACE,
+    SORTED,
+    USED,
+    USES,
+)
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from overlay.matching.predicate_fields import Predicates
 
-# Fields of a predicate.
-ATTRIBUTE: Final = 0
-OPERATOR: Final = 1
-USES: Final = 2
-NEXT: Final = 3  # in its bucket, or among the free
-PLACE: Final = 4  # in its list
-ALSO: Final = 5  # of an equality: the first link to an ``in``
-ACCESS: Final = 6  # the access predicate that is this one alone
-FIELDS: Final = 8
-# Fields of a list.
-OFFSET: Final = 0
-CLASS: Final = 1
-SORTED: Final = 2
-COUNT: Final = 3
-IDLE: Final = 4
-# Counters.
-USED: Final = 0
-FREE: Final = 1
-EVENTS: Final = 2
-LIVE: Final = 3
 _SLACK: Final = 32
-
-
-class Predicates(NamedTuple):
-    """The arrays of an index."""
-
-    records: NDArray[np.int32]
-    values: NDArray[np.float64]
-    satisfied: NDArray[np.uint8]
-    hits: NDArray[np.int32]
-    """How often each reached predicate was satisfied lately."""
-    buckets: NDArray[np.int32]
-    lists: NDArray[np.int32]
-    links: NDArray[np.int32]
-    """Pairs: an ``in``, and the next link behind the same equality."""
-    arena: Arena
-    counters: NDArray[np.int64]
-    kinds: NDArray[np.int32]
-    """Per attribute: how many numbers and how many texts equalities mention."""
-    spans: NDArray[np.float64]
-    """Per attribute: the least and the greatest number among constants."""
+MANY: Final = 2_048
+"""Constants in a list from which on they are compared when asked."""
 
 
 @kernel
@@ -92,6 +77,13 @@ def rehash(p: Predicates) -> None:
 
 
 @kernel
+def _count_cell(p: Predicates, attribute: int, value: float, change: int) -> None:
+    p.levels[attribute, level_of(value)] += change
+    p.levels[attribute, LEVELS] += change
+    p.counters[CELLS] += change
+
+
+@kernel
 def intern(p: Predicates, attribute: int, operator: int, value: float) -> tuple[int, bool]:
     """Return the number of a predicate, used once more, and whether it is new; its list must have room."""
     at = find(p, attribute, operator, value)
@@ -109,6 +101,8 @@ def intern(p: Predicates, attribute: int, operator: int, value: float) -> tuple[
     p.counters[LIVE] += 1
     if operator <= EQ_TEXT:
         p.kinds[attribute, operator] += 1
+    elif operator == CELL:
+        _count_cell(p, attribute, value, 1)
     elif LT <= operator <= GE:
         p.spans[attribute, 0] = min(p.spans[attribute, 0], value)
         p.spans[attribute, 1] = max(p.spans[attribute, 1], value)
@@ -124,8 +118,12 @@ def intern(p: Predicates, attribute: int, operator: int, value: float) -> tuple[
     if operator >= LT:
         entry = p.lists[attribute * LISTS + operator - LT]
         p.arena.data[entry[OFFSET] + entry[COUNT]] = at
-        record[PLACE] = entry[COUNT]
+        if operator <= GE:
+            p.doubles[at, CONSTANT] = value
+        else:
+            record[PLACE] = entry[COUNT]
         entry[COUNT] += 1
+        p.satisfied[at] = ASK * entry[ASKED]
     return at, True
 
 
@@ -156,6 +154,8 @@ def _forget(p: Predicates, at: int) -> None:
     record = p.records[at]
     if record[OPERATOR] <= EQ_TEXT:
         p.kinds[record[ATTRIBUTE], record[OPERATOR]] -= 1
+    elif record[OPERATOR] == CELL:
+        _count_cell(p, record[ATTRIBUTE], p.values[at], -1)
     bucket = _bucket(p.buckets, record[ATTRIBUTE], record[OPERATOR], p.values[at])
     before, here = -1, p.buckets[bucket]
     while here != at:
@@ -196,7 +196,7 @@ def _make_room(p: Predicates, place: int, more: int) -> bool:
 
 @kernel
 def _sort_list(p: Predicates, place: int) -> None:
-    """Drop inequalities that nobody asks and sort the others by constant."""
+    """Drop inequalities that nobody asks; sort the others by constant, or have them compared if they are many."""
     entry = p.lists[place]
     offset, kept = entry[OFFSET], 0
     for i in range(entry[COUNT]):
@@ -206,6 +206,15 @@ def _sort_list(p: Predicates, place: int) -> None:
             kept += 1
         else:
             _forget(p, at)
+    entry[SORTED] = entry[COUNT] = kept
+    entry[IDLE] = 0
+    asked = int(kept > (MANY // 2 if entry[ASKED] else MANY))
+    if asked != entry[ASKED]:
+        entry[ASKED] = asked
+        for i in range(kept):
+            p.satisfied[p.arena.data[offset + i]] = ASK * asked
+    if asked:
+        return
     numbers = p.arena.data[offset : offset + kept].copy()
     constants = np.empty(kept, np.float64)
     for i in range(kept):
@@ -213,125 +222,6 @@ def _sort_list(p: Predicates, place: int) -> None:
     order = np.argsort(constants)
     for i in range(kept):
         p.arena.data[offset + i] = numbers[order[i]]
-        p.records[numbers[order[i]], PLACE] = i
-    entry[SORTED] = entry[COUNT] = kept
-    entry[IDLE] = 0
-
-
-@kernel
-def _compare(operator: int, value: float, constant: float) -> bool:
-    if operator == LT:
-        return value < constant
-    if operator == LE:
-        return value <= constant
-    if operator == GT:
-        return value > constant
-    return value >= constant
-
-
-@kernel
-def _mark_inequalities(p: Predicates, place: int, operator: int, value: float, mark: int) -> None:
-    offset, count, limit = p.lists[place, OFFSET], p.lists[place, COUNT], p.lists[place, SORTED]
-    low, high = 0, limit  # the first constant above the value, or not below it
-    above = operator in (LT, GE)
-    while low < high:
-        middle = (low + high) // 2
-        constant = p.values[p.arena.data[offset + middle]]
-        if constant < value or (above and constant == value):
-            low = middle + 1
-        else:
-            high = middle
-    first, last = (low, limit) if operator in (LT, LE) else (0, low)
-    for i in range(offset + first, offset + last):
-        p.satisfied[p.arena.data[i]] = mark
-    for i in range(offset + limit, offset + count):
-        at = p.arena.data[i]
-        if _compare(operator, value, p.values[at]):
-            p.satisfied[at] = mark
-
-
-@kernel
-def _mark_list(p: Predicates, place: int, mark: int) -> None:
-    for i in range(p.lists[place, OFFSET], p.lists[place, OFFSET] + p.lists[place, COUNT]):
-        p.satisfied[p.arena.data[i]] = mark
-
-
-@kernel
-def _unmark_equal(p: Predicates, attribute: int, operator: int, value: float) -> None:
-    at = find(p, attribute, operator, value)
-    if at >= 0:
-        p.satisfied[at] = 0
-
-
-@kernel
-def mark_lists(p: Predicates, attribute: int, number: float, text: int, mark: int) -> None:
-    """Mark the predicates in lists that an attribute's value satisfies (1), or unmark them (0)."""
-    for operator in range(LT, PRESENT + 1):
-        place = attribute * LISTS + operator - LT
-        if p.lists[place, COUNT] > 0:
-            if operator <= GE:
-                if number == number:  # not NaN
-                    _mark_inequalities(p, place, operator, number, mark)
-            else:
-                _mark_list(p, place, mark)
-                if operator == NE:
-                    _unmark_equal(p, attribute, NE, number + 0.0)  # -0 equals 0
-                elif operator == NE_TEXT:
-                    _unmark_equal(p, attribute, NE_TEXT, float(text))
-
-
-@kernel
-def _reach(p: Predicates, at: int, reached: Any, count: int) -> int:
-    """Mark a reached predicate and each ``in`` behind it."""
-    p.satisfied[at] = 1
-    p.hits[at] += 1
-    reached[count] = at
-    count += 1
-    link = p.records[at, ALSO]
-    while link >= 0:
-        behind = p.links[link, 0]
-        if p.satisfied[behind] == 0:  # several constants of one ``in`` can hold: '5' and 5
-            p.satisfied[behind] = 1
-            p.hits[behind] += 1
-            reached[count] = behind
-            count += 1
-        link = p.links[link, 1]
-    return count
-
-
-@kernel
-def satisfy(p: Predicates, attributes: Any, numbers: Any, texts: Any, prefixes: Any, reached: Any) -> int:
-    """Mark all that an event satisfies; return how many are reached.
-
-    Their numbers stand in ``reached``, which has room for two per attribute, the prefixes and every ``in``.
-    """
-    count = 0
-    for i in range(len(attributes)):
-        attribute = attributes[i]
-        mark_lists(p, attribute, numbers[i], texts[i], 1)
-        if numbers[i] == numbers[i]:
-            at = find(p, attribute, EQ, numbers[i] + 0.0)  # -0 equals 0
-            if at >= 0:
-                count = _reach(p, at, reached, count)
-        if texts[i] >= 0:
-            at = find(p, attribute, EQ_TEXT, float(texts[i]))
-            if at >= 0:
-                count = _reach(p, at, reached, count)
-    for i in range(len(prefixes)):
-        at = find(p, prefixes[i, 0], PREFIX, float(prefixes[i, 1]))
-        if at >= 0:
-            count = _reach(p, at, reached, count)
-    p.counters[EVENTS] += 1
-    return count
-
-
-@kernel
-def unmark(p: Predicates, attributes: Any, numbers: Any, texts: Any, reached: Any, count: int) -> None:
-    """Undo ``satisfy``."""
-    for i in range(len(attributes)):
-        mark_lists(p, attributes[i], numbers[i], texts[i], 0)
-    for i in range(count):
-        p.satisfied[reached[i]] = 0
 
 
 @kernel
@@ -356,7 +246,7 @@ def intern_all(
     p: Predicates, offsets: Any, attributes: Any, operators: Any, values: Any, start: int, numbers: Any, ends: Any,
     changed: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Number the predicates of conjunctions from ``start`` on, each once per conjunction.
+    """Number the predicates of conjunctions from ``start`` on, each once per conjunction, and a cell if need be.
 
     ``ends[i]`` becomes where those of conjunction i end in ``numbers``; ``changed`` gets the new predicates whose
     values are texts or lists. Returns how many conjunctions are done (fewer if there is no room), and how much is
@@ -365,7 +255,7 @@ def intern_all(
     filled = ends[start - 1] if start > 0 else 0
     altered = 0
     for i in range(start, len(offsets) - 1):
-        if p.counters[USED] + offsets[i + 1] - offsets[i] > len(p.records):
+        if p.counters[USED] + offsets[i + 1] - offsets[i] + 1 > len(p.records):
             return i, filled, altered
         for j in range(offsets[i], offsets[i + 1]):
             if operators[j] >= LT:
@@ -385,5 +275,9 @@ def intern_all(
             if new and has_name(operators[j]):
                 changed[altered] = at
                 altered += 1
+        attribute, value = choose_cell(p, numbers, begin, filled)
+        if attribute >= 0:
+            numbers[filled], _ = intern(p, attribute, CELL, value)
+            filled += 1
         ends[i] = filled
     return len(offsets) - 1, filled, altered

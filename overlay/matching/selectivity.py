@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from overlay.matching.codes import EQ_TEXT, GE, IN, LE, LT, PREFIX
+from overlay.matching.cell_kernels import cell_share, level_of
+from overlay.matching.codes import CELL, EQ_TEXT, GE, IN, LE, LT, REACHED
 from overlay.matching.kernels import kernel
-from overlay.matching.predicate_kernels import ATTRIBUTE, EVENTS, OPERATOR, Predicates
+from overlay.matching.predicate_fields import ATTRIBUTE, EVENTS, OPERATOR, Predicates
 
 _TRUST: Final = 64.0
 """So many events weigh as much as the guess."""
@@ -16,11 +17,13 @@ _TRUST: Final = 64.0
 def likelihood(p: Predicates, at: int) -> Any:
     """Return the share of events that satisfy a predicate."""
     operator, attribute = p.records[at, OPERATOR], p.records[at, ATTRIBUTE]
-    if operator <= PREFIX:
+    if operator <= REACHED:
         if operator <= EQ_TEXT:
             guess = 1.0 / max(1, p.kinds[attribute, operator])
         elif operator == IN:
             guess = min(0.5, 3.0 / max(1, p.kinds[attribute, 0] + p.kinds[attribute, 1]))
+        elif operator == CELL:
+            guess = cell_share(p, attribute, level_of(p.values[at]))
         else:
             guess = 0.25
         return (p.hits[at] + _TRUST * guess) / (p.counters[EVENTS] + _TRUST)

@@ -26,9 +26,10 @@ from overlay.matching.cluster_kernels import (
     read_row,
     vacate,
 )
-from overlay.matching.codes import EQ_TEXT, PREFIX
+from overlay.matching.codes import EQ_TEXT, REACHED
 from overlay.matching.kernels import hashed, kernel
-from overlay.matching.predicate_kernels import ACCESS, ATTRIBUTE, OPERATOR, Predicates, satisfy, unmark
+from overlay.matching.marking_kernels import satisfy, unmark
+from overlay.matching.predicate_fields import ACCESS, ATTRIBUTE, OPERATOR, Predicates
 from overlay.matching.selectivity import likelihood
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def choose(
     """
     best, table, least, single = 0, -1, 1.0, -1
     for i in range(size):  # sorted: the first that is reached is the rarest
-        if p.records[predicates[i], OPERATOR] <= PREFIX:
+        if p.records[predicates[i], OPERATOR] <= REACHED:
             best, single, least = 1, i, chances[i]
             break
     if t.used[0] > 0 and best:
