@@ -19,7 +19,7 @@ import numpy as np
 
 from overlay.matching.codes import GE, GT, LE, LT, REACHED
 from overlay.matching.kernels import kernel
-from overlay.matching.predicate_fields import ATTRIBUTE, OPERATOR
+from overlay.matching.predicate_fields import ATTRIBUTE, GREATEST, LEAST, OPERATOR
 
 if TYPE_CHECKING:
     from overlay.matching.predicate_fields import Predicates
@@ -60,7 +60,7 @@ def level_of(value: float) -> int:
 @kernel
 def cell_share(p: Predicates, attribute: int, level: int) -> Any:
     """Guess the share of events that come past a cell: as if values were spread evenly over all constants."""
-    half = p.spans[attribute, 1] / 2 - p.spans[attribute, 0] / 2  # the whole may be infinite
+    half = p.spans[attribute, GREATEST] / 2 - p.spans[attribute, LEAST] / 2  # the whole may be infinite
     if half <= 0:
         return 1.0
     return min(1.0, 1.0 / _SCALES[level] / half)

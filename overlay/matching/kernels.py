@@ -22,7 +22,7 @@ def hashed(first: int, second: int) -> int:
     return mixed ^ (mixed >> 29)
 
 
-def grown(array: Any, size: int, fill: float = 0) -> Any:
+def grown(array: Any, size: int, fill: int = 0) -> Any:
     """Return an array with room for ``size`` entries and a quarter more, the new ones filled."""
     if size <= len(array):
         return array

@@ -16,13 +16,16 @@ from overlay.matching.cell_kernels import LEVELS, cell_index, cell_value
 from overlay.matching.codes import CELL, EQ, EQ_TEXT, GE, GT, LE, LISTS, LT, NE, NE_TEXT, PREFIX, PRESENT
 from overlay.matching.kernels import kernel
 from overlay.matching.predicate_fields import (
+    ALL_CELLS,
     ALSO,
     ASK,
     ASKED,
     ATTRIBUTE,
-    CONSTANT,
+    CELLS,
     COUNT,
     EVENTS,
+    LEVEL,
+    NOW,
     OFFSET,
     OPERATOR,
     SORTED,
@@ -47,7 +50,7 @@ def _compare(operator: int, value: float, constant: float) -> bool:
 @kernel
 def compare_now(p: Predicates, at: int) -> bool:
     """Compare what the event at hand has with the constant of an inequality."""
-    return _compare(p.records[at, OPERATOR], p.now[p.records[at, ATTRIBUTE]], p.doubles[at, CONSTANT])
+    return _compare(p.records[at, OPERATOR], p.spans[p.records[at, ATTRIBUTE], NOW], p.values[at])
 
 
 @kernel
@@ -129,16 +132,18 @@ def _reach(p: Predicates, at: int, reached: Any, count: int) -> int:
 
 
 @kernel
-def _reach_cells(p: Predicates, attribute: int, number: float, reached: Any, count: int) -> int:
-    """Mark the cells where a range may begin that holds a number."""
-    for level in range(LEVELS):
-        if p.levels[attribute, level] > 0:
-            index = cell_index(number, level)
-            if not math.isinf(index):
-                for begin in (index - 1, index):
-                    at = find(p, attribute, CELL, cell_value(begin, level))
-                    if at >= 0:
-                        count = _reach(p, at, reached, count)
+def _reach_cells(p: Predicates, attributes: Any, numbers: Any, reached: Any, count: int) -> int:
+    """Mark the cells where a range may begin that holds what the event has."""
+    for i in range(len(attributes)):
+        if numbers[i] == numbers[i] and p.kinds[attributes[i], ALL_CELLS] > 0:
+            for level in range(LEVELS):
+                if p.kinds[attributes[i], LEVEL + level] > 0:
+                    index = cell_index(numbers[i], level)
+                    if not math.isinf(index):
+                        for begin in (index - 1, index):
+                            at = find(p, attributes[i], CELL, cell_value(begin, level))
+                            if at >= 0:
+                                count = _reach(p, at, reached, count)
     return count
 
 
@@ -151,11 +156,9 @@ def satisfy(p: Predicates, attributes: Any, numbers: Any, texts: Any, prefixes: 
     count = 0
     for i in range(len(attributes)):
         attribute = attributes[i]
-        p.now[attribute] = numbers[i]
+        p.spans[attribute, NOW] = numbers[i]
         mark_lists(p, attribute, numbers[i], texts[i], 1)
         if numbers[i] == numbers[i]:
-            if p.levels[attribute, LEVELS] > 0:
-                count = _reach_cells(p, attribute, numbers[i], reached, count)
             at = find(p, attribute, EQ, numbers[i] + 0.0)  # -0 equals 0
             if at >= 0:
                 count = _reach(p, at, reached, count)
@@ -167,6 +170,8 @@ def satisfy(p: Predicates, attributes: Any, numbers: Any, texts: Any, prefixes: 
         at = find(p, prefixes[i, 0], PREFIX, float(prefixes[i, 1]))
         if at >= 0:
             count = _reach(p, at, reached, count)
+    if p.counters[CELLS] > 0:
+        count = _reach_cells(p, attributes, numbers, reached, count)
     p.counters[EVENTS] += 1
     return count
 
@@ -175,7 +180,7 @@ def satisfy(p: Predicates, attributes: Any, numbers: Any, texts: Any, prefixes: 
 def unmark(p: Predicates, attributes: Any, numbers: Any, texts: Any, reached: Any, count: int) -> None:
     """Undo ``satisfy``."""
     for i in range(len(attributes)):
-        p.now[attributes[i]] = np.nan
+        p.spans[attributes[i], NOW] = np.nan
         mark_lists(p, attributes[i], numbers[i], texts[i], 0)
     for i in range(count):
         p.satisfied[reached[i]] = 0

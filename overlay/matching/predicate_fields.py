@@ -18,7 +18,6 @@ NEXT: Final = 3  # in its bucket, or among the free
 PLACE: Final = 4  # in its list
 ALSO: Final = 5  # of an equality: the first link to an ``in``
 ACCESS: Final = 6  # the access predicate that is this one alone
-CONSTANT: Final = 2  # of an inequality, among ``doubles``: where others have PLACE and ALSO
 FIELDS: Final = 8
 # Fields of a list.
 OFFSET: Final = 0
@@ -27,6 +26,12 @@ SORTED: Final = 2
 COUNT: Final = 3
 IDLE: Final = 4
 ASKED: Final = 5  # whether its inequalities are compared when somebody asks
+# Fields of an attribute, in ``kinds`` and ``spans``.
+ALL_CELLS: Final = 2
+LEVEL: Final = 3  # the lowest, with others behind
+LEAST: Final = 0
+GREATEST: Final = 1
+NOW: Final = 2
 # Counters.
 USED: Final = 0
 FREE: Final = 1
@@ -38,7 +43,7 @@ ASK: Final = 2
 
 
 class Predicates(NamedTuple):
-    """The arrays of an index."""
+    """The arrays of an index; few, because a compiled call passes each of them."""
 
     records: NDArray[np.int32]
     values: NDArray[np.float64]
@@ -52,12 +57,6 @@ class Predicates(NamedTuple):
     arena: Arena
     counters: NDArray[np.int64]
     kinds: NDArray[np.int32]
-    """Per attribute: how many numbers and how many texts equalities mention."""
+    """Per attribute: how many numbers and how many texts equalities mention, and how many cells of each level."""
     spans: NDArray[np.float64]
-    """Per attribute: the least and the greatest number among constants."""
-    levels: NDArray[np.int32]
-    """Per attribute and level: how many cells there are; and at the end of all levels together."""
-    doubles: NDArray[np.float64]
-    """The records as doubles: an inequality has its constant there too, so that comparing reads one place."""
-    now: NDArray[np.float64]
-    """Per attribute: what number the event at hand has, NaN if none."""
+    """Per attribute: the least and the greatest number among constants, and that of the event at hand, or NaN."""

@@ -17,7 +17,9 @@ from overlay.matching.predicate_fields import (
     EVENTS,
     FIELDS,
     FREE,
+    LEVEL,
     LIVE,
+    NOW,
     OPERATOR,
     USED,
     Predicates,
@@ -41,12 +43,11 @@ class PredicateIndex:
         self._vocabulary = vocabulary
         counters = np.zeros(5, np.int64)
         counters[FREE] = -1
-        records = np.zeros((_START, FIELDS), np.int32)
         self.arrays = Predicates(
-            records, np.zeros(_START), np.zeros(_START, np.uint8),
+            np.zeros((_START, FIELDS), np.int32), np.zeros(_START), np.zeros(_START, np.uint8),
             np.zeros(_START, np.int32), np.full(_START, -1, np.int32), np.zeros((0, _LIST_FIELDS), np.int32),
-            np.full((0, 2), -1, np.int32), Arena.empty(), counters, np.zeros((0, 2), np.int32), np.zeros((0, 2)),
-            np.zeros((0, LEVELS + 1), np.int32), records.view(np.float64), np.zeros(0),
+            np.full((0, 2), -1, np.int32), Arena.empty(), counters, np.zeros((0, LEVEL + LEVELS), np.int32),
+            np.zeros((0, NOW + 1)),
         )  # fmt: skip
         self._members: dict[int, tuple[NDArray[np.int32], NDArray[np.int64]]] = {}
         self._free_links: list[int] = []
@@ -69,8 +70,7 @@ class PredicateIndex:
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
         a = self.arrays
-        own = sum(x.nbytes for x in a if isinstance(x, np.ndarray)) - a.doubles.nbytes
-        return own + a.arena.data.nbytes
+        return sum(x.nbytes for x in a if isinstance(x, np.ndarray)) + a.arena.data.nbytes
 
     def add(self, batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Number the predicates of conjunctions; return the numbers, and where those of each conjunction end."""
@@ -114,9 +114,8 @@ class PredicateIndex:
             lists = grown(a.lists, attributes * codes.LISTS)
             lists[len(a.lists) :, 0] = -1
             kinds, spans = grown(a.kinds, attributes), grown(a.spans, attributes)
-            spans[len(a.spans) :] = np.inf, -np.inf
-            levels, now = grown(a.levels, attributes), grown(a.now, attributes, np.nan)
-            self.arrays = a._replace(lists=lists, kinds=kinds, spans=spans, levels=levels, now=now)
+            spans[len(a.spans) :] = np.inf, -np.inf, np.nan
+            self.arrays = a._replace(lists=lists, kinds=kinds, spans=spans)
 
     def _grow(self, more: int) -> None:
         """Make room for the predicates of one more conjunction, or for what stands in lists."""
@@ -125,10 +124,9 @@ class PredicateIndex:
         if size <= len(a.records):
             self.arrays = a._replace(arena=a.arena.grow(1 << 10))
             return
-        records = grown(a.records, size)
         self.arrays = a = a._replace(
-            records=records, doubles=records.view(np.float64), values=grown(a.values, size),
-            satisfied=grown(a.satisfied, size), hits=grown(a.hits, size),
+            records=grown(a.records, size), values=grown(a.values, size), satisfied=grown(a.satisfied, size),
+            hits=grown(a.hits, size),
         )  # fmt: skip
         if len(a.records) > len(a.buckets):
             buckets = 1 << len(a.records).bit_length()

@@ -16,21 +16,24 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from overlay.matching.arena import block_class, free_block, take_block
-from overlay.matching.cell_kernels import LEVELS, choose_cell, level_of
+from overlay.matching.cell_kernels import choose_cell, level_of
 from overlay.matching.codes import CELL, EQ_TEXT, GE, IN, LISTS, LT, NE_TEXT, PREFIX
 from overlay.matching.kernels import hashed, kernel
 from overlay.matching.predicate_fields import (
     ACCESS,
+    ALL_CELLS,
     ALSO,
     ASK,
     ASKED,
     ATTRIBUTE,
     CELLS,
     CLASS,
-    CONSTANT,
     COUNT,
     FREE,
+    GREATEST,
     IDLE,
+    LEAST,
+    LEVEL,
     LIVE,
     NEXT,
     OFFSET,
@@ -78,8 +81,8 @@ def rehash(p: Predicates) -> None:
 
 @kernel
 def _count_cell(p: Predicates, attribute: int, value: float, change: int) -> None:
-    p.levels[attribute, level_of(value)] += change
-    p.levels[attribute, LEVELS] += change
+    p.kinds[attribute, LEVEL + level_of(value)] += change
+    p.kinds[attribute, ALL_CELLS] += change
     p.counters[CELLS] += change
 
 
@@ -104,8 +107,8 @@ def intern(p: Predicates, attribute: int, operator: int, value: float) -> tuple[
     elif operator == CELL:
         _count_cell(p, attribute, value, 1)
     elif LT <= operator <= GE:
-        p.spans[attribute, 0] = min(p.spans[attribute, 0], value)
-        p.spans[attribute, 1] = max(p.spans[attribute, 1], value)
+        p.spans[attribute, LEAST] = min(p.spans[attribute, LEAST], value)
+        p.spans[attribute, GREATEST] = max(p.spans[attribute, GREATEST], value)
     record = p.records[at]
     record[ATTRIBUTE], record[OPERATOR], record[USES] = attribute, operator, 1
     record[ALSO] = record[ACCESS] = -1
@@ -118,10 +121,7 @@ def intern(p: Predicates, attribute: int, operator: int, value: float) -> tuple[
     if operator >= LT:
         entry = p.lists[attribute * LISTS + operator - LT]
         p.arena.data[entry[OFFSET] + entry[COUNT]] = at
-        if operator <= GE:
-            p.doubles[at, CONSTANT] = value
-        else:
-            record[PLACE] = entry[COUNT]
+        record[PLACE] = entry[COUNT]
         entry[COUNT] += 1
         p.satisfied[at] = ASK * entry[ASKED]
     return at, True

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from overlay.matching.cell_kernels import cell_share, level_of
 from overlay.matching.codes import CELL, EQ_TEXT, GE, IN, LE, LT, REACHED
 from overlay.matching.kernels import kernel
-from overlay.matching.predicate_fields import ATTRIBUTE, EVENTS, OPERATOR, Predicates
+from overlay.matching.predicate_fields import ATTRIBUTE, EVENTS, GREATEST, LEAST, OPERATOR, Predicates
 
 _TRUST: Final = 64.0
 """So many events weigh as much as the guess."""
@@ -23,13 +22,13 @@ def likelihood(p: Predicates, at: int) -> Any:
         elif operator == IN:
             guess = min(0.5, 3.0 / max(1, p.kinds[attribute, 0] + p.kinds[attribute, 1]))
         elif operator == CELL:
-            guess = cell_share(p, attribute, level_of(p.values[at]))
+            guess = 0.1
         else:
             guess = 0.25
         return (p.hits[at] + _TRUST * guess) / (p.counters[EVENTS] + _TRUST)
     if operator > GE:
         return 0.98
-    low, high = p.spans[attribute]
+    low, high = p.spans[attribute, LEAST], p.spans[attribute, GREATEST]
     below = (p.values[at] - low) / (high - low) if high > low else 0.5
     share = below if operator in (LT, LE) else 1.0 - below
     return 0.02 + 0.94 * share
