@@ -123,6 +123,14 @@ def test_dynamic_makes_and_drops_tables_while_subscriptions_change():
     assert matcher.match(event).tolist() == matching(model, event)
 
 
+def test_two_equalities_on_one_attribute_make_no_table():
+    rng, matcher, model = random.Random(15), Matcher(EAGER), {}
+    insert_all(matcher, model, [tuple(("a", "=", v) for v in rng.sample(range(1, 7), 2)) for _ in range(3000)])
+    matcher.engine.settle()
+    assert matcher.engine.clusters.schemas == {}
+    assert matcher.match({"a": 3}).tolist() == []
+
+
 def test_dynamic_looks_again_when_many_events_have_come(monkeypatch):
     monkeypatch.setattr(dynamic, "WINDOW", 400)
     rng, matcher, model = random.Random(14), Matcher(partial(Dynamic, thresholds=Thresholds(power=64))), {}
