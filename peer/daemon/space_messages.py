@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -54,15 +55,11 @@ class SpaceReading:
         after = max(after, self.reach(name).start)
         while True:
             news, reach = self._news, self.reach(name)
-            gaps = await trio.to_thread.run_sync(self._gaps, name, after, reach.upto)
-            for stop, end in [*sorted(gaps), (reach.upto, None)]:
-                while after < stop:
-                    page = await trio.to_thread.run_sync(self._store.messages, name, after, stop, _PAGE)
-                    for number, attributes in page:
-                        yield {"message": number, "attributes": attributes}
-                    after = page[-1][0] if len(page) == _PAGE else stop
-                if end is not None:
-                    yield {"gap": [after, end]}
+            given_up = self._complete(self._subscriptions[name].space)[1]
+            while after < reach.upto:
+                after, found = await trio.to_thread.run_sync(self._page, name, after, reach.upto, given_up)
+                for one in found:
+                    yield one
             yield {"complete": reach.upto}
             if not follow or (reach.end is not None and reach.upto >= reach.end):
                 return
@@ -72,7 +69,13 @@ class SpaceReading:
                 if not news.is_set():
                     yield {}
 
-    def _gaps(self, name: str, after: int, upto: int) -> list[tuple[int, int]]:
-        given_up = self._complete(self._subscriptions[name].space)[1]
-        gaps = self._store.gaps(name, after, upto)
-        return [*gaps, (after, given_up)] if after < given_up <= upto else gaps
+    def _page(self, name: str, after: int, upto: int, given_up: int) -> tuple[int, list[dict[str, Any]]]:
+        """Return up to where a page goes that begins after a number, and what is on it. A gap comes behind what
+        has arrived of it all the same: whoever goes on behind the gap has read that too."""
+        gaps, messages = self._store.page(name, after, upto, _PAGE)
+        upto = messages[-1][0] if len(messages) == _PAGE else upto
+        found = [(number, {"message": number, "attributes": attributes}) for number, attributes in messages]
+        for begin, end in [*gaps, (after, given_up)]:
+            gap = [max(begin, after), min(end, upto)]
+            found += [(gap[1], {"gap": gap})] if gap[0] < gap[1] else []
+        return upto, [one for _, one in sorted(found, key=itemgetter(0))]

@@ -88,13 +88,9 @@ class SpaceStore:
             writer.executemany("INSERT OR REPLACE INTO gaps VALUES (?, ?, ?)", gaps)
 
     def gaps(self, subscription: str, after: int, upto: int) -> list[tuple[int, int]]:
-        """Return the gaps of a subscription that end in (after, upto], in order."""
+        """Return the gaps of a subscription that have something of (after, upto], in order."""
         with self._database.reading() as reader:
-            rows = reader.execute(
-                "SELECT after, upto FROM gaps WHERE subscription = ? AND upto > ? AND upto <= ? ORDER BY after",
-                (subscription, after, upto),
-            )
-            return [(int(begin), int(end)) for begin, end in rows]
+            return _gaps(reader, subscription, after, upto)
 
     def subscriptions(self) -> dict[str, SpaceSubscription]:
         """Return the subscriptions of this machine."""
@@ -168,12 +164,34 @@ class SpaceStore:
     def messages(self, subscription: str, after: int, upto: int, most: int) -> list[tuple[int, dict[str, str]]]:
         """Return messages of a subscription with numbers in (after, upto], in order, at most so many."""
         with self._database.reading() as reader:
-            rows = reader.execute(
-                "SELECT number, body FROM messages WHERE subscription = ? AND number > ? AND number <= ?"
-                " ORDER BY number LIMIT ?",
-                (subscription, after, upto, most),
-            ).fetchall()
-        return [(int(number), msgspec.msgpack.decode(body, type=dict[str, str])) for number, body in rows]
+            return _messages(reader, subscription, after, upto, most)
+
+    def page(
+        self, subscription: str, after: int, upto: int, most: int
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, dict[str, str]]]]:
+        """Return gaps and messages as they are at one moment: what is dropped meanwhile is in one or the other."""
+        with self._database.reading() as reader:
+            gaps = _gaps(reader, subscription, after, upto)
+            return gaps, _messages(reader, subscription, after, upto, most)
+
+
+def _gaps(reader: sqlite3.Connection, subscription: str, after: int, upto: int) -> list[tuple[int, int]]:
+    rows = reader.execute(
+        "SELECT after, upto FROM gaps WHERE subscription = ? AND upto > ? AND after < ? ORDER BY after",
+        (subscription, after, upto),
+    )
+    return [(int(begin), int(end)) for begin, end in rows]
+
+
+def _messages(
+    reader: sqlite3.Connection, subscription: str, after: int, upto: int, most: int
+) -> list[tuple[int, dict[str, str]]]:
+    rows = reader.execute(
+        "SELECT number, body FROM messages WHERE subscription = ? AND number > ? AND number <= ?"
+        " ORDER BY number LIMIT ?",
+        (subscription, after, upto, most),
+    )
+    return [(int(number), msgspec.msgpack.decode(body, type=dict[str, str])) for number, body in rows]
 
 
 def _complete_of(writer: sqlite3.Connection, subscription: str) -> int:

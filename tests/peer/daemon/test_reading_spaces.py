@@ -9,12 +9,15 @@ import trio
 
 from peer.cli import main
 from peer.client import Client
+from peer.daemon import space_messages
 from peer.daemon.control import serve_control
 from peer.daemon.controls import peer_controls
 from peer.daemon.questions import NoAnswer
+from peer.daemon.space_messages import SpaceReading
 from peer.errors import CommandError
 from peer.http.limits import HttpLimits
 from peer.http.pages import peer_server
+from peer.progress import Progress
 from peer.storage.errors import LocalMisuse
 from peer.storage.result_values import Cursor, DropCursor
 from peer.storage.space_store import SpaceStore, SpaceSubscription
@@ -159,3 +162,45 @@ def test_what_a_cursor_has_yet_to_read_is_kept_and_what_is_dropped_is_a_gap(tmp_
     with pytest.raises(LocalMisuse, match="beyond 20"):
         store.commit([Cursor("s", "c", 21)])
     store.close()
+
+
+@asynccontextmanager
+async def a_reading(folder, *, end=None, given_up=0, arrived=range(1, 21)):
+    """Lend a store with messages of one subscription, complete up to 20, and what reads it."""
+    store = SpaceStore(folder / "spaces.sqlite")
+    one = SpaceSubscription("s", "market@1", "price < 9", 0, end)
+    store.put_subscriptions([one])
+    store.receive([("s", n, msgspec.msgpack.encode({})) for n in arrived], [("market@1", 20, given_up)])
+    yield store, SpaceReading(store, {"s": one}, store.complete)
+    store.close()
+
+
+def short(entry):
+    return entry["gap"] if "gap" in entry else entry.get("message")
+
+
+async def test_a_gap_comes_behind_what_has_arrived_of_it_so_that_nobody_goes_on_behind_both(tmp_path):
+    async with a_reading(tmp_path, given_up=10, arrived=(4, 10, 12)) as (_, reading):
+        progress, seen = Progress(), []
+        async for one in reading.entries("s", 0, follow=False):
+            assert one.get("message", 99) > progress.upto, "a reader cut off before it would miss it"
+            progress.told(one)
+            seen.append(short(one))
+    assert seen == [4, 10, [0, 10], 12, None]
+
+
+async def test_what_was_given_up_is_a_gap_also_where_the_subscription_ended_before(tmp_path):
+    async with a_reading(tmp_path, end=7, given_up=15, arrived=(4,)) as (_, reading):
+        seen = [short(one) async for one in reading.entries("s", 2, follow=False)]
+    assert seen == [4, [2, 7], None]
+
+
+async def test_what_is_dropped_while_somebody_reads_is_a_gap_for_him_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(space_messages, "_PAGE", 4)
+    async with a_reading(tmp_path) as (store, reading):
+        seen = []
+        async for one in reading.entries("s", 0, follow=False):
+            if short(one) == 4:
+                store.trim("s", 10, 10)
+            seen.append(short(one))
+    assert seen == [1, 2, 3, 4, [4, 10], *range(11, 21), None]
