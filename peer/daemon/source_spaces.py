@@ -166,10 +166,10 @@ class SourceSpaces:
         if known is not None and known.space != space:
             raise NoAnswer(f"there is another space {space.name}; choose another name")
         if known is None:
-            declared = self._declared[space.name] = Declared(space, time.time_ns(), self._last())
+            declared = Declared(space, time.time_ns(), self._last())
             body = encode_declared(declared)
             self._alone(self._records.put_space, space.name, body)
-            self.origins[space.name] = Origin(self._site, space)
+            self._declared[space.name], self.origins[space.name] = declared, Origin(self._site, space)
             for site in self._connected:
                 self._tell(site, "spaces", [body])
         return {"space": space.name, "is_new": known is None}
@@ -237,6 +237,7 @@ class SourceSpaces:
         return {"start": start, "space": key}
 
     async def _unsubscribe(self, site: str, asked: SpaceOf) -> dict[str, Any]:
+        """End a subscription; asked again, it has ended where it did."""
         space = name_of(asked.space)
         origin = self._origin(space)
         async with self._turn:

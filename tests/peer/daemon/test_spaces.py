@@ -15,6 +15,7 @@ from peer.daemon.declared import decode_declared
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_spaces import SpacePublish, _record
 from peer.storage.database import Database
+from peer.storage.errors import DiskFull
 from peer.storage.log_values import NewDocument, SpaceEntry
 from peer.storage.source_log import SourceLog
 from peer.storage.space_records import Snapshot
@@ -116,6 +117,21 @@ async def test_a_source_that_starts_again_goes_on_with_its_spaces(tmp_path):
         assert before == found
         assert await received(peers[1], names[1], late) == found | {late: {"price": "1"}}
         assert network.source.spaces.listed()[0]["subscriptions"] == 1
+
+
+async def test_a_space_that_found_no_room_on_the_disk_can_be_made_later(tmp_path, monkeypatch):
+    async with live_network(tmp_path) as network:
+        spaces = network.source.spaces
+
+        def refuse(*_):
+            raise DiskFull(tmp_path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(spaces._records, "put_space", refuse)
+            with pytest.raises(DiskFull):
+                spaces.create(MARKET)
+        assert spaces.create(MARKET) == {"space": "market", "is_new": True}
+        assert [one["space"] for one in spaces.listed()] == ["market"]
 
 
 async def test_subscriptions_of_a_space_that_the_source_has_lost_are_announced_when_it_is_made_again(tmp_path):
