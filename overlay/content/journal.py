@@ -60,6 +60,13 @@ class Behind(_Record, tag=5, frozen=True):
     is_over: bool = False
 
 
+class GaveUp(_Record, tag=12, frozen=True):
+    """Of what a machine was behind with, some was given up: it has a gap up to this number."""
+
+    site: str
+    upto: int
+
+
 class Reached(_Record, tag=6, frozen=True):
     """Everything up to this number has reached everybody who was there; ``number``: the last one given."""
 
@@ -112,7 +119,7 @@ class Published(_Record, tag=11, frozen=True):
 
 
 Entered: TypeAlias = Subscribed | Unsubscribed | Moved | Relabelled | Published
-Record: TypeAlias = Takes | Mapped | Changed | Announced | Behind | Reached | Entered
+Record: TypeAlias = Takes | Mapped | Changed | Announced | Behind | GaveUp | Reached | Entered
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
@@ -157,7 +164,7 @@ def number_in(data: bytes) -> int:
     (9, 0)
     """
     match decode_record(data):
-        case Takes() | Mapped() | Behind():
+        case Takes() | Mapped() | Behind() | GaveUp():
             return 0
         case Announced(message=message):
             return message.number

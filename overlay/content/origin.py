@@ -26,6 +26,7 @@ from overlay.content.journal import (
     Announced,
     Behind,
     Changed,
+    GaveUp,
     Mapped,
     Moved,
     Published,
@@ -369,6 +370,8 @@ class Origin:
             case Behind():
                 owed = self._machine(record.site).owed
                 owed.stored(record.number) if record.is_over else owed.mark(record.number)
+            case GaveUp():
+                self._machine(record.site).owed.gap = record.upto
             case Reached():
                 self.frontier, self.number = record.frontier, max(self.number, record.number)
             case _:
@@ -381,6 +384,7 @@ class Origin:
         records += [Changed(entry.number, (entry,)) for entry in sorted(self.catalog.entries(), key=_by_number)]
         records += [Announced(message) for _, message in sorted(self._log.items())]
         for name, machine in sorted(self.machines.items()):
+            records += [GaveUp(name, machine.owed.gap)] if machine.owed.gap else []
             records += [Behind(name, number) for number in sorted(machine.owed.numbers)]
         return [*records, Reached(self.frontier, self.number)]
 

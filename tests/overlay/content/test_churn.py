@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from overlay.content import node as node_module
+from overlay.content import owed as owed_module
 from overlay.content.catalog import SpaceCatalog
 from overlay.content.errors import MalformedContent
 from overlay.content.journal import Behind, decode_record, encode_record
@@ -109,6 +110,17 @@ def test_a_source_that_starts_again_knows_what_it_owes():
     assert again.snapshot() == world.origin.snapshot()
     with pytest.raises(MalformedContent):
         decode_record(b"\x91\x63")
+
+
+def test_what_was_given_up_is_a_gap_also_for_a_source_that_starts_from_a_snapshot(monkeypatch):
+    monkeypatch.setattr(owed_module, "MOST_OWED", 5)
+    world = a_machine_away_and_a_source_that_crashes()
+    gap = world.origin.machines["m2"].owed.gap
+    assert gap > 0
+    again = Origin(SOURCE, PRICES)
+    again.restore(map(decode_record, map(encode_record, world.origin.snapshot())), 0.0)
+    found, known = again.machines["m2"].owed, world.origin.machines["m2"].owed
+    assert (found.numbers, found.gap) == (known.numbers, gap)
 
 
 def an_owner_cut_off():
