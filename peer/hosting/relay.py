@@ -78,7 +78,7 @@ def follow(pattern: Pattern, had: Callable[[str, int], Stretch], item: Item) -> 
     if item.kind is not Kind.REFERENCE:
         return item
     found = had(item.data.decode(), item.number).items
-    if not found or found[0].number != item.number:
+    if not found or found[0].number != item.number or found[0].kind is not Kind.RESULTS:
         raise WrongColumnsError(pattern.text, f"document {item.number} is not stored here any more")
     return resolved_reference(pattern, found[0])
 

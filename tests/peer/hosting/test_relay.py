@@ -212,9 +212,10 @@ def test_references_are_to_what_matches_and_mean_what_matching_gives():
     assert found > 100
 
 
-def test_a_reference_to_what_is_gone_ends_the_feed_and_is_never_sent():
+@pytest.mark.parametrize("had", [[], [Item(1, Kind.GAP, after=0)]], ids=["nothing", "trimmed"])
+def test_a_reference_to_what_is_gone_ends_the_feed_and_is_never_sent(had):
     def lost(item):
-        return follow(Pattern.parse("//a{val}"), lambda *_: Stretch([], 9), item)
+        return follow(Pattern.parse("//a{val}"), lambda *_: Stretch(had, 9), item)
 
     history = History(0, 0, lambda after, upto, most: Stretch([], upto))
     outlet = Outlet(Pattern.parse("//a{val}"), history, 1, "m0", resolve=lost)
