@@ -31,6 +31,7 @@ from peer.daemon.questions import NoAnswer
 from peer.daemon.space_messages import SpaceReading
 from peer.daemon.written_first import WrittenFirst
 from peer.daemon.zones_in_directory import ZoneFinding
+from peer.storage.errors import StorageError
 from peer.storage.space_store import SpaceStore, SpaceSubscription
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class PeerSpaces:
                     del self.nodes[key]  # the source does not have it any more
                 for declared in spaces.values():
                     await self._announce(declared)
-            except NoAnswer as exc:
+            except (NoAnswer, StorageError) as exc:
                 _LOG.info("spaces not learnt", extra={"reason": str(exc)})
             await trio.sleep(_LEARN_S)
 
@@ -132,10 +133,10 @@ class PeerSpaces:
             name, key = declared.space.name, declared.key
             others = [known for known in self.nodes if name_of(known) == name]
             if all(int(known.partition("@")[2]) < declared.generation for known in others):
-                for known in others:  # the source was restored, or has lost it and made another one
-                    del self.nodes[known]
                 stale = {one.space for one in self._stale(declared)}
                 self._alone(self._store.put_space, name, body, key, [*others, *sorted(stale)])
+                for known in others:  # the source was restored, or has lost it and made another one
+                    del self.nodes[known]
                 self._complete[key] = self._store.complete(key)
                 self.nodes[key] = ContentNode(
                     self._site, self._source, declared.space, incarnation=self._incarnation,

@@ -10,7 +10,7 @@ import trio
 
 from overlay.content.journal import Published, Subscribed, Unsubscribed, encode_record
 from overlay.content.origin import Origin
-from peer.daemon import source_spaces
+from peer.daemon import peer_spaces, source_spaces
 from peer.daemon.declared import decode_declared
 from peer.daemon.questions import NoAnswer
 from peer.daemon.source_spaces import SpacePublish, _record
@@ -132,6 +132,25 @@ async def test_a_space_that_found_no_room_on_the_disk_can_be_made_later(tmp_path
                 spaces.create(MARKET)
         assert spaces.create(MARKET) == {"space": "market", "is_new": True}
         assert [one["space"] for one in spaces.listed()] == ["market"]
+
+
+async def test_a_peer_without_room_for_a_space_goes_on_and_takes_part_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(peer_spaces, "_LEARN_S", 0.1)
+    async with live_network(tmp_path) as network:
+        peer = await network.start_peer("p0")
+        await peer.connected.wait()
+        tries = []
+
+        def refuse(*asked):
+            tries.append(asked)
+            raise DiskFull(tmp_path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(peer.spaces._store, "put_space", refuse)
+            network.source.spaces.create(MARKET)
+            await until(lambda: len(tries) > 2)
+            assert peer.spaces.nodes == {}
+        await until(lambda: len(peer.spaces.nodes) == 1)
 
 
 async def test_subscriptions_of_a_space_that_the_source_has_lost_are_announced_when_it_is_made_again(tmp_path):
