@@ -119,8 +119,11 @@ class Links:
             self._nursery = nursery
             nursery.start_soon(self._beat)
             task_status.started(listeners[0].socket.getsockname()[1])
-            with self._listening:
-                await trio.serve_listeners(self._accept, listeners, handler_nursery=nursery)
+            try:
+                with self._listening:
+                    await trio.serve_listeners(self._accept, listeners, handler_nursery=nursery)
+            finally:
+                self._is_leaving = True  # what is still being written may have somebody to be told of it
 
     @property
     def sites(self) -> list[str]:
@@ -188,6 +191,7 @@ class Links:
     async def leave(self, reason: str) -> None:
         """Say goodbye to everybody; returns when all connections have ended, within a second."""
         self.stop_listening()
+        self._all_gone = trio.Event()  # there may have been none for a moment before
         for site in list(self._wires):
             self.hang_up(site, reason)
         if self._wires:

@@ -80,3 +80,24 @@ async def test_who_is_too_slow_to_greet_rests_longer_each_time_until_it_is_reach
         assert (rests, len(accepted)) == ([2.0, 4.0, 8.0], 3)
         assert peer.links.refused["it takes too long"] == 3
         nursery.cancel_scope.cancel()
+
+
+async def test_a_daemon_that_has_stopped_dials_nobody(tmp_path):
+    async with live_network(tmp_path) as network:
+        peer = await network.start_peer("p1")
+        await peer.connected.wait()
+        await network.stop("p1")
+        peer.links.dial("source")  # as what is written last may want
+        assert not peer.links.is_dialling("source")
+
+
+async def test_goodbye_is_said_also_by_who_was_alone_before(tmp_path):
+    async with live_network(tmp_path) as network:
+        peer = await network.start_peer("p1")
+        await peer.connected.wait()
+        peer.links.hang_up("source", "for once")
+        await until(lambda: not peer.connected.is_set())
+        with trio.fail_after(60):
+            await peer.connected.wait()
+        await peer.links.leave("it is over")
+        assert peer.links.sites == []
