@@ -175,7 +175,11 @@ class PeerSpaces:
         """Subscribe by a filter in a space."""
         name = f"c-{secrets.token_hex(8)}"
         self._names.add(name)  # messages may come before the answer
-        told = await self._ask("space_subscribe", {"space": space, "subscription": name, "filter": wanted})
+        try:
+            told = await self._ask("space_subscribe", {"space": space, "subscription": name, "filter": wanted})
+        except BaseException:
+            self._names.discard(name)  # if the source has it all the same, nobody reads or trims what comes of it
+            raise
         self.subscriptions[name] = one = SpaceSubscription(name, told["space"], wanted, told["start"], None)
         self._alone(self._store.put_subscriptions, [one])
         return {"subscription": name, "start": told["start"], "space": told["space"]}

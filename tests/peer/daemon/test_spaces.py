@@ -12,7 +12,7 @@ from overlay.content.journal import Published, Subscribed, Unsubscribed, encode_
 from overlay.content.origin import Origin
 from peer.daemon import peer_spaces, source_spaces
 from peer.daemon.declared import decode_declared
-from peer.daemon.questions import NoAnswer
+from peer.daemon.questions import NoAnswer, Unreachable
 from peer.daemon.source_spaces import SpacePublish, _record
 from peer.storage.database import Database
 from peer.storage.errors import DiskFull
@@ -117,6 +117,45 @@ async def test_a_source_that_starts_again_goes_on_with_its_spaces(tmp_path):
         assert before == found
         assert await received(peers[1], names[1], late) == found | {late: {"price": "1"}}
         assert network.source.spaces.listed()[0]["subscriptions"] == 1
+
+
+<<<<<<< HEAD
+=======
+async def test_an_end_that_is_asked_for_again_because_the_answer_was_lost_is_where_it_was(tmp_path):
+    async with live_network(tmp_path) as network:
+        (peer,) = await started(network, 1)
+        told = await peer.spaces.subscribe("market", "price < 50")
+        name, key = told["subscription"], told["space"]
+        end = (await peer.ask_source("space_unsubscribe", {"space": key, "subscription": name}))["end"]
+        late = await publish(network, {"price": "1"}, "late")
+        assert (await peer.spaces.unsubscribe(name))["end"] == end
+        assert await received(peer, name, end) == {}
+        assert peer.spaces.standing() == []
+        await network.stop("source")
+        await network.start_source()
+        again = await peer.ask_source("space_unsubscribe", {"space": key, "subscription": name})
+        assert end <= again["end"] <= late, "where it ended is forgotten, not that it has"
+        with pytest.raises(NoAnswer, match="is not a subscription"):
+            await peer.ask_source("space_unsubscribe", {"space": "market@1", "subscription": name})
+
+
+async def test_nothing_is_kept_for_a_subscription_whose_name_nobody_was_told(tmp_path, monkeypatch):
+    async with live_network(tmp_path) as network:
+        (peer,) = await started(network, 1)
+
+        async def unheard(what, body, ask=peer.ask_source):
+            await ask(what, body)
+            raise Unreachable("the connection to source broke")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(peer.spaces, "_ask", unheard)
+            with pytest.raises(Unreachable):
+                await peer.spaces.subscribe("market", "price < 50")
+        name = (await peer.spaces.subscribe("market", "price < 50"))["subscription"]
+        number = await publish(network, {"price": "1"}, "k")
+        assert await received(peer, name, number) == {number: {"price": "1"}}
+        with closing(sqlite3.connect(tmp_path / "p0" / "spaces.sqlite")) as store:
+            assert store.execute("SELECT DISTINCT subscription FROM messages").fetchall() == [(name,)]
 
 
 async def test_a_space_that_found_no_room_on_the_disk_can_be_made_later(tmp_path, monkeypatch):
