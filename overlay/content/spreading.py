@@ -93,7 +93,8 @@ class Spreading:
         for number, (_, region) in self.queued.items():
             if len(ready) >= room:
                 break
-            if not any(entry.number < number and region.contains(entry.point) for entry in waiting):
+            # By where it started: the end of one may wait whose beginning has not arrived either.
+            if not any(entry.start < number and region.contains(entry.point) for entry in waiting):
                 ready.append(number)
         for number in ready:
             message, region = self.queued.pop(number)

@@ -123,6 +123,20 @@ def test_what_was_given_up_is_a_gap_also_for_a_source_that_starts_from_a_snapsho
     assert (found.numbers, found.gap) == (known.numbers, gap)
 
 
+def test_a_source_that_starts_again_waits_for_changes_that_had_not_arrived_when_they_ended():
+    world = a_quiet_world(1)
+    world.links.cut(["m0"], [SOURCE])
+    world.subscribe("late", "m0", "price >= 0 and price <= 100")
+    for _ in range(5):
+        world.publish({"price": "50", "topic": "art"})
+    world.unsubscribe("late")
+    world.crash_source()
+    world.links.heal()
+    world.restart_source()
+    assert world.finish() == []
+    assert len(world.machines["m0"].inbox.received["late"]) == 5
+
+
 def an_owner_cut_off():
     """Cut an owner off from the source alone: it still hears the others, who believe in it until they hear
     more."""
