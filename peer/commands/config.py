@@ -29,9 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the sub-commands."""
     parser.epilog = _EPILOG
     show = parser.add_subparsers(metavar="COMMAND", required=True).add_parser("show", help="show what is in force")
+    show.epilog, show.formatter_class = _EPILOG, parser.formatter_class
     daemons = show.add_subparsers(metavar="|".join(DAEMONS), required=True)
     for daemon in DAEMONS:
         one = daemons.add_parser(daemon, help=f"the options of 'distributary {daemon} run'")
+        one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         add_options(one, daemon)
         one.add_argument("--json", action="store_true", help="print one JSON object")
         one.set_defaults(run=_show, daemon=daemon)

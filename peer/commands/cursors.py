@@ -10,7 +10,7 @@ from peer.output import emit
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY: Final = "List and remove the cursors of readers (tail, results, HTTP, the Python client)."
+SUMMARY: Final = "List and remove the cursors of readers (tail, results, messages, HTTP, the Python client)."
 _EPILOG: Final = """\
 A cursor that is behind keeps results from being dropped, up to a hard limit: remove those that nobody reads with
 any more.
@@ -37,6 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_home(removing)
     removing.add_argument("--json", action="store_true", help="print one JSON object")
     removing.set_defaults(run=_remove)
+    for one in (listing, removing):
+        one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
 
 
 def _list(arguments: argparse.Namespace) -> int:

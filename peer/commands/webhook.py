@@ -31,12 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the sub-commands."""
     parser.epilog = _EPILOG
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    adding = commands.add_parser(
-        "add",
-        help="post what a subscription gets to a URL",
-        epilog=_EPILOG,
-        formatter_class=parser.formatter_class,
-    )
+    adding = commands.add_parser("add", help="post what a subscription gets to a URL")
     adding.add_argument("subscription", help="its name")
     adding.add_argument("url", metavar="URL", help="http:// or https:// (certificates are verified)")
     adding.add_argument("--since", type=int, default=0, metavar="N", help="only documents after number N")
@@ -45,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     removing = commands.add_parser("remove", help="end a webhook")
     removing.add_argument("webhook", metavar="WEBHOOK", help="its name, as 'webhook list' shows it")
     for one, run in ((adding, _add), (listing, _list), (removing, _remove)):
+        one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         add_home(one)
         one.add_argument("--json", action="store_true", help="print JSON")
         one.set_defaults(run=run)

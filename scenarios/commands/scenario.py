@@ -34,6 +34,7 @@ examples:
   distributary scenario run my.toml --hosts loopback --json
   distributary scenario run my.toml --hosts ssh:machines.txt
   distributary scenario check my.toml
+  distributary scenario simulate --count 200
   distributary scenario simulate --seed 71 --log
   distributary scenario simulate --minutes 30
 """
@@ -75,6 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--seed", type=int, help="another seed than the file's")
     run.add_argument("--limit", type=int, metavar="B", help="another limit of each subscription's feeds")
     for one in (listing, run, check, simulate):
+        one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         one.add_argument("--json", action="store_true", help="print JSON")
 
 
