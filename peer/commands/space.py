@@ -18,7 +18,8 @@ text that is asked for by its beginning, city:hashed for text that is asked for 
 bounds are fine; they are less well spread. Conditions on other attributes are matched where the subscription lies.
 
 examples:
-  distributary space create market price:number:0:1000 topic:hashed
+  distributary space create market price:number:0:1000 topic:hashed      at the source
+  distributary space list
   distributary space list --json
 """
 
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     create.add_argument("dimensions", nargs="+", metavar="ATTRIBUTE:KIND[:LOW:HIGH]", help="what it is made of")
     listed = actions.add_parser("list", help="say how the spaces stand")
     for one in (create, listed):
+        one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         add_home(one)
         one.add_argument("--json", action="store_true", help="print JSON")
 
@@ -43,10 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.json:
                 emit(one)
             else:
-                machines = len(one["zones"])
+                zones, machines = sum(one["zones"].values()), len(one["zones"])
                 print(
-                    f"{one['space']}\t{', '.join(one['dimensions'])}\t{one['subscriptions']:,} subscriptions on "
-                    f"{machines} machines\tcomplete up to {one['complete']} of {one['number']}"
+                    f"{one['space']}\t{', '.join(one['dimensions'])}\t{one['subscriptions']:,} subscriptions\t"
+                    f"{zones:,} zones on {machines:,} machines\t"
+                    f"complete up to {one['complete']} of {one['number']}"
                 )
         return 0
     space = {"name": arguments.name, "dimensions": [_dimension(text) for text in arguments.dimensions]}

@@ -122,6 +122,9 @@ def _show_peer(told: dict[str, Any]) -> None:
             f"  {one['subscription']}  level {one['level']}, complete up to {one['committed']:,}, fed by {fed}"
             f", feeds {one['feeds']:,}{moved}"
         )
+    for one in told["spaces"]:
+        lost = "; nobody knows this space: the source has lost it, or is away" if one["is_lost"] else ""
+        print(f"  {one['subscription']}  in space {one['space']}, complete up to {one['complete']:,}{lost}")
     for one in told["webhooks"]:
         why = f" ({one['failures']:,} failures: {one['problem']})" if one["problem"] else ""
         print(f"  {one['webhook']}  posts {one['subscription']} to {one['url']}: {one['state']}{why}")
