@@ -33,6 +33,7 @@ examples:
   distributary publish *.xml --json
   distributary publish --watch /var/spool/news
   distributary publish --attributes topic=sport price=12 "title=Rowing on the lake"
+  distributary publish --space market --attributes topic=sport price=12 photo="$(base64 a.png)" --payload photo
   producer | distributary publish - --key 2024-06-01T12:00
 """
 
@@ -64,6 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Publish one document after the other."""
+    if arguments.space is not None and arguments.attributes is None:
+        raise CommandError("--space is for messages; give one with --attributes, or leave --space out")
+    if arguments.payload and arguments.space is None:
+        raise CommandError("--payload is for messages in a space; name it with --space")
     if arguments.watch is not None:
         return _watch(arguments)
     if arguments.attributes is not None:
@@ -94,7 +99,13 @@ def _message(arguments: argparse.Namespace) -> int:
     if arguments.space is None:
         told = ask_one(home_of(arguments), "publish", name=MESSAGE, key=key, body=base64.b64encode(body).decode())
     else:
-        fields = {"attributes": read_attributes(arguments.attributes), "payload": arguments.payload}
+        attributes = read_attributes(arguments.attributes)
+        for name in arguments.payload:
+            if name not in attributes:
+                raise CommandError(
+                    f"--payload {name}: the message has no such attribute; give it with --attributes"
+                )
+        fields = {"attributes": attributes, "payload": arguments.payload}
         told = ask_one(home_of(arguments), "space_publish", space=arguments.space, key=key, **fields)
     if arguments.json:
         emit({"document": MESSAGE, **told})
