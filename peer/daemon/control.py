@@ -66,7 +66,7 @@ async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) ->
         asked = json.loads(request)
         handler = handlers.get(asked.get("do", ""))
         if handler is None:
-            raise NoAnswer(f"this daemon cannot {asked.get('do')}")
+            raise NoAnswer(_not_here(handlers))
         async with aclosing(handler(asked)) as answers:
             if asked.get("follow"):
                 await _follow(stream, answers)
@@ -76,9 +76,20 @@ async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) ->
         await _send(stream, {"done": True})
     except trio.BrokenResourceError:
         raise
-    except Exception as exc:  # whatever a command asks, the daemon goes on
+    except Exception as group:  # whatever a command asks, the daemon goes on
+        exc: Exception = group
+        while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
+            exc = exc.exceptions[0]  # of the nursery in which it is followed
         again = {"again": True} if isinstance(exc, Unreachable) else {}
         await _send(stream, {"failed": " ".join(str(exc).split())} | again)
+
+
+def _not_here(handlers: Mapping[str, Handler]) -> str:
+    if "invite" in handlers:
+        return "this is not for the source; name the folder of a subscriber's machine with --home"
+    if "subscribe" in handlers:
+        return "this is for the source alone; name its folder with --home"
+    return "this daemon does not do that; name the folder of another with --home"
 
 
 async def _follow(stream: trio.SocketStream, answers: AsyncGenerator[Any, None]) -> None:

@@ -57,3 +57,28 @@ async def test_what_was_begun_without_following_is_finished_though_its_command_g
             await ended.wait()
         assert ended.is_set()
         nursery.cancel_scope.cancel()
+
+
+async def test_who_follows_what_is_refused_is_told_why(tmp_path):
+    async def refuse(_):
+        raise ValueError("there is no such subscription")
+        yield {}
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {"entries": refuse})
+        stream = await asking(tmp_path, {"do": "entries", "follow": True})
+        with trio.fail_after(30):
+            assert json.loads(await stream.receive_some(1000)) == {"failed": "there is no such subscription"}
+            await stream.aclose()
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_another_daemon_does_is_refused_with_where_to_ask(tmp_path):
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {"subscribe": None})
+        stream = await asking(tmp_path, {"do": "space_create"})
+        with trio.fail_after(30):
+            told = json.loads(await stream.receive_some(1000))["failed"]
+            await stream.aclose()
+        assert told == "this is for the source alone; name its folder with --home"
+        nursery.cancel_scope.cancel()
