@@ -43,9 +43,10 @@ def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> It
         try:
             connection.connect(str(home / socket_name))
         except (FileNotFoundError, ConnectionRefusedError):
+            daemon = "source" if (home / "authority").exists() else "peer"
             raise NoDaemon(
-                f"no daemon runs in {home}; start one with 'distributary peer run --home {home}' "
-                f"(or 'source run'), or name another folder with --home"
+                f"no daemon runs in {home}, or it is still starting; start one with 'distributary {daemon} run "
+                f"--home {home}', or name another folder with --home"
             ) from None
         with connection.makefile("rb") as answers, contextlib.suppress(ConnectionError):
             connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
