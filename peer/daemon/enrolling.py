@@ -29,6 +29,7 @@ from overlay.identity.enrolment_messages import NONCE_BYTES
 from overlay.identity.keys import fresh_bytes
 from overlay.identity.tls import enrolment_client_context
 from peer.daemon.resigning import unmark
+from peer.listening import listen
 
 if TYPE_CHECKING:
     import ssl
@@ -75,7 +76,7 @@ async def serve_enrolment(
         finally:
             await trio.aclose_forcefully(plain)
 
-    listeners = await trio.open_tcp_listeners(port, host=host)
+    listeners = await listen(host, port, "--enrolment-port or --host")
     task_status.started(listeners[0].socket.getsockname()[1])
     await trio.serve_listeners(enrol, listeners)
 

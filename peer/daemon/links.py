@@ -23,6 +23,7 @@ from overlay.identity import IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import Alive, Batch, Bye, Content, Ended, Failed, Frontier, Gap, Level, Opened
+from peer.listening import listen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -114,7 +115,7 @@ class Links:
         self, host: str, port: int, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Listen, and run all connections, until cancelled; started with the port."""
-        listeners = await trio.open_tcp_listeners(port, host=host)
+        listeners = await listen(host, port, "--port or --host")
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self._beat)

@@ -20,6 +20,7 @@ import trio
 from peer.http.access import check_host, check_token
 from peer.http.exchange import Refusal, Response, request_of
 from peer.http.limits import HttpLimits
+from peer.listening import listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -56,7 +57,7 @@ class Server:
 
     async def serve(self, port: int, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen on localhost until cancelled; started with the port."""
-        listeners = await trio.open_tcp_listeners(port, host=_HOST)
+        listeners = await listen(_HOST, port, "--http")
         task_status.started(listeners[0].socket.getsockname()[1])
         await trio.serve_listeners(self._accept, listeners)
 
