@@ -116,10 +116,10 @@ def _show_peer(told: dict[str, Any]) -> None:
     lag = "not known, for the source is away" if told["lag"] is None else f"{told['lag']:,} entries"
     print(f"{told['per_second'].get('results', 0.0):,.1f} results/s; behind the source: {lag}")
     for one in told["subscriptions"]:
-        fed = ", ".join(one["fed_by"]) if one["is_live"] else "waiting"
+        fed = f"fed by {', '.join(one['fed_by'])}" if one["is_live"] else "fed by nobody now"
         moved = f", {one['failovers']:,} failovers" if one["failovers"] else ""
         print(
-            f"  {one['subscription']}  level {one['level']}, complete up to {one['committed']:,}, fed by {fed}"
+            f"  {one['subscription']}  level {one['level']}, complete up to {one['committed']:,}, {fed}"
             f", feeds {one['feeds']:,}{moved}"
         )
     for one in told["spaces"]:
