@@ -137,6 +137,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
     """Run seed after seed; a seed that fails can be run again by itself."""
     if any(find_spec(one) is None for one in ("ortools", "pyarrow")):
         raise CommandError("simulating needs the planner: pip install 'distributary[planner]'")
+    if arguments.count < 1:
+        raise CommandError(f"--count {arguments.count}: expected a number from 1 up")
     from scenarios.simulation.soaking import soak
 
     def told(what: str) -> None:
