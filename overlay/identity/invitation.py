@@ -132,6 +132,9 @@ class Invitations:
         """Return plain data, fit for JSON, with no secret in it."""
         return [msgspec.to_builtins(invitation) for invitation in self._all]
 
+    def __contains__(self, site: object) -> bool:
+        return any(invitation.site == site for invitation in self._all)
+
     def add(self, secret: bytes, admission: Admission, now: datetime, ttl: timedelta) -> None:
         """Remember an invitation; forgets those that have long expired."""
         self._all = [i for i in self._all if now < _time(i.expires_s) + REMEMBERED]

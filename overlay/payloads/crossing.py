@@ -19,8 +19,9 @@ from typing import Final
 from overlay.payloads.payload import payload_id
 from overlay.payloads.repository import Repository
 
-CAP_BYTES: Final = 1 << 20
-"""How much each end keeps, per connection and direction; more finds what came longer ago, and costs memory."""
+CAP_BYTES: Final = 1 << 19
+"""How much each end keeps, per connection and direction; more finds what came longer ago, and costs memory. Both
+ends must keep the same: another cap is another version of the protocol."""
 LEAST: Final = 256
 """Smaller contents are sent again: naming them saves next to nothing."""
 

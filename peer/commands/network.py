@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     join.set_defaults(run=_join)
     revoke = commands.add_parser("revoke", help="cut a machine off")
     revoke.add_argument("site")
+    revoke.add_argument("--force", action="store_true", help="also a name that the source does not know")
     revoke.set_defaults(run=_revoke)
     leave = commands.add_parser("leave", help="leave the network for good; results stay, subscriptions end")
     leave.add_argument(
@@ -126,7 +127,7 @@ def _join(arguments: argparse.Namespace) -> int:
 
 
 def _revoke(arguments: argparse.Namespace) -> int:
-    told = ask_one(home_of(arguments), "revoke", site=arguments.site)
+    told = ask_one(home_of(arguments), "revoke", site=arguments.site, force=arguments.force)
     if arguments.json:
         emit(told)
     else:

@@ -67,6 +67,10 @@ class Admissions:
         _LOG.info("renewed", extra={"site": member.site})
         return chain
 
+    def knows(self, site: str) -> bool:
+        """Whether a machine was ever invited here, or let in."""
+        return site in self._ends or site in self._invitations
+
     def has_ended(self, site: str) -> bool:
         """Whether a machine's last certificate has ended, so that it can only be let in anew."""
         return datetime.now(UTC).timestamp() >= self._ends.get(site, float("inf"))

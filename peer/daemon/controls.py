@@ -79,6 +79,8 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
         return daemon.invite(asked["site"], asked["roles"], float(asked["hours"]))
 
     async def revoke(asked: dict[str, Any]) -> Any:
+        if not asked.get("force"):
+            daemon.members.check_known(asked["site"])
         return await daemon.revoke(asked["site"])
 
     async def backup(asked: dict[str, Any]) -> Any:

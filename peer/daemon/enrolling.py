@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from overlay.identity import (
+    BadCredential,
     Credential,
     Enrolled,
     Enroller,
@@ -25,6 +26,7 @@ from overlay.identity import (
     install,
     prepare_key,
 )
+from overlay.identity.certificates import verify_chain_at_any_time
 from overlay.identity.enrolment_messages import NONCE_BYTES
 from overlay.identity.keys import fresh_bytes
 from overlay.identity.tls import enrolment_client_context
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.enrolling")
 _MOST_BYTES: Final = 64 << 10
+_ANOTHER: Final = "name another folder with --home"
 _PATIENCE_S: Final = 10.0
 
 
@@ -105,6 +108,9 @@ async def _send(stream: trio.SSLStream[trio.SocketStream], data: bytes) -> None:
 def join(home: Path, text: str) -> Credential:
     """Join a network with a token, and return what this machine is then; ``IdentityError`` or ``OSError``."""
     token = Token.parse(text)
+    if (home / "authority").exists():
+        raise BadCredential(home, "this is the source's folder", _ANOTHER)
+    known = _belongs_to(home)
     key = prepare_key(home / "identity")
     last: OSError | None = None
     for address in token.addresses:
@@ -113,13 +119,21 @@ def join(home: Path, text: str) -> Credential:
                 socket.create_connection((address.host, address.port), _PATIENCE_S) as plain,
                 enrolment_client_context().wrap_socket(plain) as stream,
             ):
-                return _join_over(stream, home, token, key)
+                return _join_over(stream, home, token, key, known)
         except (ConnectionError, TimeoutError) as exc:
             last = exc
     raise last or OSError("the token names no address of the source")
 
 
-def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object) -> Credential:
+def _belongs_to(home: Path) -> str | None:
+    """Return which machine a folder is of; None if of none, or of one that cannot be used any more."""
+    try:
+        return Credential.load(home / "identity").member.site
+    except BadCredential:
+        return None
+
+
+def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object, known: str | None) -> Credential:
     leaf = stream.getpeercert(binary_form=True) or b""
     joiner = Joiner(token, key, leaf=leaf, nonce=fresh_bytes(NONCE_BYTES))  # type: ignore[arg-type]  # a private key
     data = joiner.hello()
@@ -127,6 +141,10 @@ def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object) -> 
         stream.sendall(len(data).to_bytes(4) + data)
         step = joiner.receive(_read(stream), datetime.now(UTC))
         if isinstance(step, Enrolled):
+            site = verify_chain_at_any_time(step.chain, step.root).site
+            if known not in (None, site):
+                why = f"this is the machine {known}, and the token was for {site}, which is to be invited again"
+                raise BadCredential(home, why, _ANOTHER)
             made = install(home / "identity", step.root, step.settings, step.chain)
             unmark(home)
             return made

@@ -100,6 +100,14 @@ class Members:
         await self._enforce(self._links.revocations, [site])
         return told
 
+    def check_known(self, site: str) -> None:
+        """Raise ``NoAnswer`` for a machine that was never invited here: a name that was mistyped, most likely."""
+        if site not in self._catalog.sites and not self._admissions.knows(site):
+            raise NoAnswer(
+                f"there is no machine {site}; 'distributary status' lists them. With --force the name is revoked "
+                f"all the same (a restored source may not know a machine that joined after the backup)"
+            )
+
     def let_go(self, site: str) -> dict[str, Any]:
         """Strike a machine out: from now on it makes no new link. ``farewell`` ends those it has."""
         self._admissions.withdraw(site)

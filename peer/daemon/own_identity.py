@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from overlay.identity import BadCredential, DhtKey, IdentityError, NotPermitted
+from overlay.identity import BadCredential, DhtKey, IdentityError, NotPermitted, Role
 from overlay.identity.renewal import ask_renewal, renew_source, renewal_due, take_renewal
 from peer.daemon.questions import NoAnswer
 
@@ -56,6 +56,14 @@ class OwnIdentity:
                 self.credential.folder / "chain.pem", f"the certificate ended on {ending(self.credential)}",
                 f"at the source run 'distributary network invite {member.site}', and here 'distributary network "
                 f"join TOKEN'; what is stored here stays",
+            )  # fmt: skip
+
+    def check_not_source(self) -> None:
+        """Raise ``BadCredential`` if this is the source's: a peer would write into its files."""
+        if Role.SOURCE in self.credential.member.roles:
+            raise BadCredential(
+                self.credential.folder.parent, "this is the source's folder",
+                "run 'distributary source run' here, or name another folder with --home",
             )  # fmt: skip
 
     def take_dht_key(self, number: int, secret: bytes) -> None:

@@ -90,6 +90,7 @@ class PeerDaemon:
         check_not_left(home)
         self.home = home
         self.identity = OwnIdentity(Credential.load(home / "identity"))
+        self.identity.check_not_source()
         self.identity.check_not_ended()
         warm_peer()
         self.site = self.credential.member.site

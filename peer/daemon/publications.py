@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from peer.daemon.committing import Committer
 
 _AT_ONCE: Final = 64 << 10
-"""Documents up to this size are read at once, in well under a millisecond; asking a thread takes as long."""
+"""Documents up to this size are read at once, mostly in less than a millisecond; asking a thread takes as long."""
 
 
 class Publications:

@@ -18,6 +18,7 @@ import trio
 from overlay.identity import IdentityError
 from peer.daemon.control import SOCKET, serve_control
 from peer.daemon.notify import Notifier
+from peer.daemon.one_daemon import only_one
 from peer.errors import CommandError
 from peer.giving_back import settle
 from peer.http.access import token_in
@@ -91,9 +92,10 @@ def start(
     log_to_stderr(level)
     token = "" if http is None else token_in(home)
     try:
-        daemon = make(home)
-        settle()
-        trio.run(run_daemon, home, daemon, controls, ready, http, token, socket)
+        with only_one(home, socket):
+            daemon = make(home)
+            settle()
+            trio.run(run_daemon, home, daemon, controls, ready, http, token, socket)
     except (IdentityError, StorageError) as exc:
         raise CommandError(str(exc)) from None
     except BaseExceptionGroup as group:

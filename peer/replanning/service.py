@@ -16,8 +16,9 @@ import trio
 
 from overlay.identity import Credential, Role
 from peer.client import Client
-from peer.daemon.control import serve_control
+from peer.daemon.control import SOCKET, serve_control
 from peer.daemon.controls import peer_controls
+from peer.daemon.one_daemon import only_one
 from peer.daemon.peer_daemon import PeerDaemon, PeerSettings
 from peer.daemon.questions import NoAnswer
 from peer.errors import CommandError
@@ -111,6 +112,10 @@ class PlannerService:
         return not await trio.to_thread.run_sync(answers, self.home)
 
     async def _run_daemon(self, *, task_status: trio.TaskStatus[None]) -> None:
+        with only_one(self.home, SOCKET):
+            await self._daemon(task_status)
+
+    async def _daemon(self, task_status: trio.TaskStatus[None]) -> None:
         async with (
             PeerDaemon(self.home, PeerSettings(capacity=0)).opened() as daemon,
             trio.open_nursery() as nursery,
