@@ -187,6 +187,8 @@ class PeerSpaces:
     async def unsubscribe(self, name: str) -> dict[str, Any]:
         """End a subscription in a space."""
         one = self.subscriptions[name]
+        if one.end is not None:
+            return {"subscription": name, "end": one.end}
         if one.space not in self.nodes:
             raise NoAnswer(f"the source does not have the space of {name}, or not yet; try again later")
         told: dict[str, Any] = await self._ask("space_unsubscribe", {"space": one.space, "subscription": name})

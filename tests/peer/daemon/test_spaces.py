@@ -119,6 +119,23 @@ async def test_a_source_that_starts_again_goes_on_with_its_spaces(tmp_path):
         assert network.source.spaces.listed()[0]["subscriptions"] == 1
 
 
+async def test_an_end_that_is_asked_for_again_because_the_answer_was_lost_is_where_it_was(tmp_path):
+    async with live_network(tmp_path) as network:
+        (peer,) = await started(network, 1)
+        told = await peer.spaces.subscribe("market", "price < 50")
+        name, key = told["subscription"], told["space"]
+        end = (await peer.ask_source("space_unsubscribe", {"space": key, "subscription": name}))["end"]
+        await publish(network, {"price": "1"}, "late")
+        assert (await peer.spaces.unsubscribe(name))["end"] == end
+        assert await received(peer, name, end) == {}
+        assert peer.spaces.standing() == []
+        await network.stop("source")
+        await network.start_source()
+        again = await peer.ask_source("space_unsubscribe", {"space": key, "subscription": name})
+        assert again["end"] == end
+        assert (await peer.spaces.unsubscribe(name))["end"] == end, "the machine knows"
+
+
 async def test_nothing_is_kept_for_a_subscription_whose_name_nobody_was_told(tmp_path, monkeypatch):
     async with live_network(tmp_path) as network:
         (peer,) = await started(network, 1)
