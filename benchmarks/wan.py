@@ -11,6 +11,7 @@ line is JSON.
 """
 
 import argparse
+import gc
 import json
 from collections import Counter
 from dataclasses import replace
@@ -67,6 +68,8 @@ def main():
             }
             for network in compared.values():
                 network.begin(bodies[0])
+            gc.collect()
+            gc.disable()  # looking through three networks takes seconds, which one machine would be busy for
             # In turns, for what the machine does besides makes everything slower for a while.
             for body in bodies[1:]:
                 for network in compared.values():
@@ -75,6 +78,7 @@ def main():
                 network.publish(bodies[0], 10 * arguments.every)
                 found["limits"][limit][name] = told = network.figures()
                 console.print(f"B = {limit}, {name}: {json.dumps(told)}", highlight=False)
+            gc.enable()
     _print(found, console)
     print(json.dumps(found))
 
