@@ -83,7 +83,8 @@ class Member:
     def require(self, role: Role) -> None:
         """Raise ``NotPermitted`` unless the member has the role."""
         if role not in self.roles:
-            raise NotPermitted(self.site, f"its certificate does not give it the role {role.value}")
+            why = f"its certificate does not give it the role {role.value}"
+            raise NotPermitted(self.site, f"{why}; invite a machine with --role {role.value} for that")
 
     def check_time(self, now: datetime) -> None:
         """Raise ``Untrusted`` unless the certificate is valid now, give or take ``SKEW``."""

@@ -33,7 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print."""
     if arguments.what == "names":
         try:
-            names = [one["subscription"] for one in ask(home_of(arguments), "subscriptions")]
+            home = home_of(arguments)
+            asked = ("subscriptions", "subscriptions_in_spaces")
+            names = [one["subscription"] for what in asked for one in ask(home, what)]
         except CommandError:
             names = []  # no daemon, nothing to complete
         sys.stdout.writelines(f"{name}\n" for name in names)

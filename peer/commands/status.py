@@ -78,7 +78,7 @@ def _show_source(told: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(
-        "machine", "connected", "subscriptions", "matched there", "from the source", "feeds given", "fed by",
+        "machine", "connected", "subscribed", "matched there", "from the source", "feeds given", "fed by",
         box=box.SIMPLE,
     )  # fmt: skip
     for one in told["machines"]:

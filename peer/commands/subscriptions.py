@@ -10,7 +10,7 @@ from peer.output import emit, visible
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY: Final = "List the subscriptions of this machine and who feeds them."
+SUMMARY: Final = "List the subscriptions of this machine and who feeds them, those in spaces too."
 _EPILOG: Final = """\
 examples:
   distributary subscriptions
@@ -27,9 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List."""
-    found = list(ask(home_of(arguments), "subscriptions"))
+    home = home_of(arguments)
+    found = list(ask(home, "subscriptions"))
+    in_spaces = list(ask(home, "subscriptions_in_spaces"))
     if arguments.json:
-        for one in found:
+        for one in (*found, *in_spaces):
             emit(one)
         return 0
     from rich import box
@@ -44,5 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         # A name of its own line: it is what other commands want, whole, also in a narrow terminal.
         about = Text.assemble((one["subscription"], "bold"), "\n", visible(one["pattern"]))
         table.add_row(about, Text(fed), str(one["level"]), f"{one['committed']:,}", f"{one['feeds']:,}")
+    for one in in_spaces:
+        about = Text.assemble((one["subscription"], "bold"), "\n", visible(one["filter"]))
+        table.add_row(about, Text(f"space {one['space']}"), "", f"{one['complete']:,}", "")
     Console().print(table)
     return 0

@@ -46,7 +46,14 @@ def peer_space_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         name = asked["subscription"]
         yield await (daemon.spaces if name in daemon.spaces.subscriptions else daemon).unsubscribe(name)
 
-    return {"space_subscribe": subscribe, "space_publish": publish, "unsubscribe": unsubscribe}
+    async def standing(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        for one in daemon.spaces.standing():
+            yield one
+
+    return {
+        "space_subscribe": subscribe, "space_publish": publish, "unsubscribe": unsubscribe,
+        "subscriptions_in_spaces": standing,
+    }  # fmt: skip
 
 
 def _message(asked: dict[str, Any]) -> dict[str, Any]:

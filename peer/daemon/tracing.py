@@ -84,7 +84,9 @@ class Tracing:
         for entry in (*self._log.subscriptions(), *self._log.ended()):
             if entry.id == name:
                 return entry
-        raise NoAnswer(f"there is no subscription {name}; 'distributary subscriptions' lists them")
+        if name.startswith("c-"):
+            raise NoAnswer(f"{name} is a subscription in a space, and those are not traced; 'messages' reads it")
+        raise NoAnswer(f"there is no subscription {name}; on its machine 'distributary subscriptions' lists them")
 
     def _expected(self, number: int, entry: CatalogEntry) -> tuple[dict[str, Any], dict[str, Any] | None]:
         """Return what is known of a document, and what direct matching gives; None if the document is gone."""

@@ -56,8 +56,15 @@ def test_a_pattern_is_shown_as_it_is_also_where_its_brackets_look_like_markup(ca
         "subscription": "s-0123456789abcdef", "pattern": "//item[bold]/name{val}", "fed_by": ["s-1"],
         "is_live": True, "level": 2, "committed": 7, "feeds": 0,
     }  # fmt: skip
-    monkeypatch.setattr("peer.commands.subscriptions.ask", lambda *_: iter([told]))
+    in_space = {
+        "subscription": "c-0123456789abcdef", "space": "market", "filter": "a = '[red]'", "complete": 12_345,
+        "is_lost": False,
+    }  # fmt: skip
+    answers = {"subscriptions": [told], "subscriptions_in_spaces": [in_space]}
+    monkeypatch.setattr("peer.commands.subscriptions.ask", lambda _, what: iter(answers[what]))
     assert main(["subscriptions"]) == 0
     drawn = capsys.readouterr().out
-    assert "//item[bold]/name{val}" in drawn
-    assert "s-0123456789abcdef" in drawn
+    for text in (told["pattern"], told["subscription"], in_space["filter"], in_space["subscription"], "12,345"):
+        assert text in drawn
+    assert main(["subscriptions", "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
