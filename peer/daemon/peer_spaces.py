@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
-_LEARN_S: Final = 5.0
+_LEARN_S: Final = 60.0
+"""So often a machine asks which spaces there are; it is told of new ones, and asks when it meets the source."""
+_LEARN_AGAIN_S: Final = 5.0
 _MOST_WAITING: Final = 1000
 _TRIM_S: Final = 60.0
 MOST_MESSAGES: Final = 100_000
@@ -78,6 +80,7 @@ class PeerSpaces:
         self._first: WrittenFirst[_Write] = WrittenFirst(lambda writes: self._alone(self._write, writes))
         self._incarnation = secrets.randbits(60)
         self._links: dict[str, int] = {}
+        self._source_is_new = trio.Event()
         self._waiting: dict[str, list[Content]] = {}
         self._complete: dict[str, tuple[int, int]] = {}
         self.subscriptions = self._store.subscriptions()
@@ -107,6 +110,7 @@ class PeerSpaces:
     async def _learn(self) -> None:
         """Ask the source which spaces there are, now and then: one may have been made while it was not heard."""
         while True:
+            self._source_is_new, pause = trio.Event(), _LEARN_S
             try:
                 bodies = await self._ask("spaces", None)
                 self.told(bodies)
@@ -117,7 +121,9 @@ class PeerSpaces:
                     await self._announce(declared)
             except (NoAnswer, StorageError) as exc:
                 _LOG.info("spaces not learnt", extra={"reason": str(exc)})
-            await trio.sleep(_LEARN_S)
+                pause = min(_LEARN_AGAIN_S, _LEARN_S)
+            with trio.move_on_after(pause):
+                await self._source_is_new.wait()
 
     async def _trim(self) -> None:
         """Keep the newest messages of every subscription only."""
@@ -205,6 +211,8 @@ class PeerSpaces:
 
     def up(self, site: str) -> None:
         """A machine is connected: a new link, over which no payload has gone yet."""
+        if site == self._source:
+            self._source_is_new.set()
         self._links[site] = self._links.get(site, 0) + 1
         for node in self.nodes.values():
             if node.desk is not None:

@@ -31,6 +31,8 @@ RELAY: Final = "documents"
 """What the name of a relay begins with."""
 MODES: Final = ("auto", "never", "always")
 _LOOK_S: Final = 5.0
+_SELDOM: Final = 6
+"""A machine that has a relay looks so many times less often whether it should."""
 _MORE: Final = 2.0
 _LESS: Final = 0.5
 _ENOUGH_DOCUMENTS: Final = 5
@@ -98,7 +100,9 @@ class Relaying:
     async def run(self) -> None:
         """Look now and then, until cancelled."""
         while True:
-            await trio.sleep(_LOOK_S * (0.5 + random.random()))  # so that not all ask at once
+            is_settled = self.mode != "never" and any(one.is_relay for one in self.subscriptions.values())
+            pause = _LOOK_S * (_SELDOM if is_settled else 1)
+            await trio.sleep(pause * (0.5 + random.random()))  # so that not all ask at once
             try:
                 await self.look()
             except (NoAnswer, StorageError) as exc:
