@@ -80,7 +80,8 @@ class PeerSpaces:
         self._first: WrittenFirst[_Write] = WrittenFirst(lambda writes: self._alone(self._write, writes))
         self._incarnation = secrets.randbits(60)
         self._links: dict[str, int] = {}
-        self._source_is_new = trio.Event()
+        self._learn_now = trio.Event()
+        """The source was met, or has told of a space."""
         self._waiting: dict[str, list[Content]] = {}
         self._complete: dict[str, tuple[int, int]] = {}
         self.subscriptions = self._store.subscriptions()
@@ -110,7 +111,7 @@ class PeerSpaces:
     async def _learn(self) -> None:
         """Ask the source which spaces there are, now and then: one may have been made while it was not heard."""
         while True:
-            self._source_is_new, pause = trio.Event(), _LEARN_S
+            self._learn_now, pause = trio.Event(), _LEARN_S
             try:
                 bodies = await self._ask("spaces", None)
                 self.told(bodies)
@@ -123,7 +124,7 @@ class PeerSpaces:
                 _LOG.info("spaces not learnt", extra={"reason": str(exc)})
                 pause = min(_LEARN_AGAIN_S, _LEARN_S)
             with trio.move_on_after(pause):
-                await self._source_is_new.wait()
+                await self._learn_now.wait()
 
     async def _trim(self) -> None:
         """Keep the newest messages of every subscription only."""
@@ -144,6 +145,7 @@ class PeerSpaces:
                 for known in others:  # the source was restored, or has lost it and made another one
                     del self.nodes[known]
                 self._complete[key] = self._store.complete(key)
+                self._learn_now.set()  # what is subscribed in an earlier one is announced
                 self.nodes[key] = ContentNode(
                     self._site, self._source, declared.space, incarnation=self._incarnation,
                     make_matcher=QuickMatching, desk=Desk(self._site, self._source, cap_bytes=REPOSITORY_BYTES),
@@ -212,7 +214,7 @@ class PeerSpaces:
     def up(self, site: str) -> None:
         """A machine is connected: a new link, over which no payload has gone yet."""
         if site == self._source:
-            self._source_is_new.set()
+            self._learn_now.set()
         self._links[site] = self._links.get(site, 0) + 1
         for node in self.nodes.values():
             if node.desk is not None:
