@@ -66,8 +66,8 @@ class Measured:
         return max(min(int(fits), MOST_FEEDS), 0)
 
     def told(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        return {name: round(value, 4) for name, value in asdict(self).items()}
+        """Return the figures by name, unrounded: from them follows the capacity, to the digit."""
+        return asdict(self)
 
 
 def calibrate(seconds: float, step: Callable[[float], None]) -> Measured:
