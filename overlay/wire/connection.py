@@ -6,6 +6,12 @@ frames is noticed at the next one, at the latest at a keep-alive. A repeated fra
 the connection, and the feeds on it begin again where their receivers stand. Who is silent for ``dead_s`` is
 taken for dead; so each side says ``Alive`` when it has said nothing for ``alive_s``.
 
+Signs of life are most of what an idle network costs. A side that feeds nobody over the connection says ``Calm``
+instead, which announces the next sign for later: its silence is excused for as long. Whoever hears anything but a
+sign of life gives one within ``alive_s``, and that is no ``Calm``, which may have been under way before. So who
+says something knows within ``dead_s`` whether it was heard, as ever, and who is fed knows of a death as soon; any
+other death is noticed later by what was announced.
+
     GREETING --Hello--> READY --Bye, silence, a missing frame, a malformed one--> CLOSED
 
 Data of batches that crossed the connection before is not sent again but named (``overlay.payloads.crossing``);
@@ -20,7 +26,19 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.payloads.crossing import Crossing
 from overlay.wire.errors import BrokenConnection, MalformedFrame
-from overlay.wire.frames import HEAD, MAX_FRAME, Again, Alive, Batch, Bye, Hello, decode_untrusted
+from overlay.wire.frames import (
+    HEAD,
+    LONGEST_CALM_S,
+    MAX_FRAME,
+    Again,
+    Alive,
+    Batch,
+    Bye,
+    Calm,
+    Hello,
+    SignOfLife,
+    decode_untrusted,
+)
 from overlay.wire.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -28,10 +46,11 @@ if TYPE_CHECKING:
 
     from overlay.wire.frames import Frame, OnTheWire
 
-VERSIONS: Final = (1, 4)
+VERSIONS: Final = (1, 5)
 """The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3 ``Content``,
-version 4 ``Again``."""
+version 4 ``Again``, version 5 ``Calm``."""
 _AGAIN: Final = 4
+_CALM: Final = 5
 
 
 class Stage(enum.Enum):
@@ -45,14 +64,24 @@ class Stage(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Patience:
     """``alive_s``: say something at least this often; less notices deaths sooner and costs more idle traffic.
-    ``dead_s``: who is silent for longer is dead; too little takes slow machines for dead ones."""
+    ``dead_s``: who is silent for longer is dead; too little takes slow machines for dead ones. ``calm_times``: how
+    many times rarer signs of life are where nothing hangs on a connection; more costs less, and a machine that
+    died unused is listed as connected for longer."""
 
     alive_s: float = 1.0
     dead_s: float = 3.0
+    calm_times: float = 5.0
 
     def __post_init__(self) -> None:
         if not 0 < self.alive_s < self.dead_s:
             raise ValueError(f"alive_s {self.alive_s} must be above 0 and below dead_s {self.dead_s}")
+        if self.calm_times < 1:
+            raise ValueError(f"calm_times is {self.calm_times}; it is at least 1")
+
+    @property
+    def calm_s(self) -> float:
+        """How rare signs of life may be where nothing hangs on them."""
+        return min(self.calm_times * self.alive_s, LONGEST_CALM_S)
 
 
 @dataclass(slots=True)
@@ -73,9 +102,19 @@ class Connection:
     _expected: int = 0
     _heard: float = 0.0
     _said: float = 0.0
+    _excused_s: float = 0.0
+    """How much longer than ``dead_s`` the other side may be silent, by its last sign."""
+    _pace_s: float = 0.0
+    """Within what time this side has to say something again."""
+    _asked: float | None = None
+    """When the first thing was said that has to be answered, since anything but ``Calm`` was heard."""
+    _owes: bool = False
+    """Whether something was heard that has to be answered."""
+    _sign_bytes: int = 0
 
     def __post_init__(self) -> None:
         self._heard = self._said = self.now
+        self._pace_s = self.patience.alive_s
         self.outbox.put(Hello(*VERSIONS, self.incarnation, self.revocation))
 
     def receive(self, data: bytes, now: float) -> list[Frame]:
@@ -103,7 +142,21 @@ class Connection:
             raise
         finally:
             del self._buffer[:at]
+        self._note(frames)
         return frames
+
+    def _note(self, frames: list[Frame]) -> None:
+        """Note what follows from what was heard: what this side owes, and how long the other may be silent now. A
+        side says ``Calm`` only when it has nothing else to say, so one that comes last stands."""
+        if self._buffer or not all(isinstance(frame, SignOfLife) for frame in frames):
+            self._pace_s, self._owes = self.patience.alive_s, True
+        if self._buffer or not all(isinstance(frame, Calm) for frame in frames):
+            self._asked = None
+        if self._buffer:
+            self._excused_s = 0.0
+        elif frames:  # one that is repeated says nothing new
+            last = frames[-1]
+            self._excused_s = max(last.seconds - self.patience.alive_s, 0.0) if isinstance(last, Calm) else 0.0
 
     def _numbered(self, body: bytes) -> Frame | None:
         number = int.from_bytes(body[:4])
@@ -149,21 +202,38 @@ class Connection:
         data = self.outbox.take(most)
         if data:
             self._said = now
+            if len(data) != self._sign_bytes:
+                self._pace_s, self._owes = self.patience.alive_s, False
+                self._asked = now if self._asked is None else self._asked
+            self._sign_bytes = 0
         return data
 
-    def tick(self, now: float) -> None:
-        """Keep the connection alive; raise ``BrokenConnection`` if the other side is dead."""
+    def tick(self, now: float, is_calm: Callable[[], bool] = lambda: False) -> None:
+        """Keep the connection alive; raise ``BrokenConnection`` if the other side is dead. ``is_calm``: whether
+        nothing hangs on this side's being there; asked when there is a sign of life to give."""
         if self.stage is Stage.CLOSED:
             return
-        if now - self._heard >= self.patience.dead_s:
+        if self._is_dead(now):
             self.stage = Stage.CLOSED
             raise BrokenConnection(f"nothing was heard for {now - self._heard:.1f} s")
         if self.outbox.is_too_full:
             self.stage = Stage.CLOSED
             raise BrokenConnection("it does not read what it is told")
-        if now - self._said >= self.patience.alive_s and not self.outbox:
-            self.outbox.put(Alive(self.revocation))
+        if now - self._said >= self._pace_s and not self.outbox:
+            self._give_sign(is_calm=self.version >= _CALM and not self._owes and is_calm())
+
+    def _is_dead(self, now: float) -> bool:
+        if now - self._heard >= self.patience.dead_s + self._excused_s:
+            return True
+        return self._asked is not None and now - self._asked >= self.patience.dead_s
+
+    def _give_sign(self, *, is_calm: bool) -> None:
+        self._pace_s, self._owes = self.patience.calm_s if is_calm else self.patience.alive_s, False
+        sign = Calm(self.revocation, self._pace_s) if is_calm else Alive(self.revocation)
+        self._sign_bytes = HEAD + self.outbox.put(sign)
 
     def excuse(self, seconds: float) -> None:
         """Leave time out of account in which this side itself did not run: it cannot have heard anything then."""
         self._heard += seconds
+        if self._asked is not None:
+            self._asked += seconds

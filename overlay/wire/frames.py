@@ -19,6 +19,7 @@ MAX_FRAME: Final = 16 << 20
 FRAGMENT: Final = 64 << 10
 """How much of a batch travels in one frame, so that the feeds of a connection take turns."""
 HEAD: Final = 8
+LONGEST_CALM_S: Final = 600.0
 
 
 class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -173,13 +174,25 @@ class Again(_Frame, tag=17, frozen=True):
     more: bool
 
 
+class Calm(_Frame, tag=18, frozen=True):
+    """A sign of life where nothing hangs on the connection: the next follows within ``seconds``, sooner if
+    anything is said. Spoken from version 5 on."""
+
+    revocation: int
+    seconds: float
+
+
 Frame: TypeAlias = (
     Hello | Alive | Bye | Open | Opened | Batch | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask | Answer
-    | Level | Content
+    | Level | Content | Calm
 )  # fmt: skip
 OnTheWire: TypeAlias = Frame | Again
+SignOfLife: TypeAlias = Alive | Calm
 FromReceiver: TypeAlias = Open | Credit | Cancel
 FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended | Level
+
+OF_SENDER: Final = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
+"""The frames of ``FromSender``, which wait for their turn; all others go before them."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(OnTheWire)
@@ -223,6 +236,8 @@ def _check(frame: OnTheWire) -> None:
         value = getattr(frame, name)
         if isinstance(value, int) and not 0 <= value < 1 << 62:
             raise MalformedFrame(f"{name} is {value}")
+    if isinstance(frame, Calm) and not 0 < frame.seconds <= LONGEST_CALM_S:
+        raise MalformedFrame(f"seconds is {frame.seconds}")
     if isinstance(frame, Batch | Again | Frontier | Failed | Gap):
         end = frame.upto if isinstance(frame, Frontier | Gap) else frame.number
         if end <= frame.after:

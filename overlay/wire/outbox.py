@@ -29,7 +29,7 @@ class Outbox:
     >>> from overlay.wire.frames import Alive, Frontier
     >>> box = Outbox()
     >>> box.put_feed(Frontier(1, 0, 5))
-    >>> box.put(Alive(0))
+    >>> _ = box.put(Alive(0))
     >>> len(box.take(1000)), bool(box)
     (24, False)
     """
@@ -50,11 +50,13 @@ class Outbox:
         """How many frames wait."""
         return len(self._control) + sum(map(len, self._feeds.values()))
 
-    def put(self, frame: Frame) -> None:
-        """Let a control frame wait; it goes before all that feeds send. ``FrameTooLarge`` if it cannot be sent."""
+    def put(self, frame: Frame) -> int:
+        """Let a control frame wait; it goes before all that feeds send. ``FrameTooLarge`` if it cannot be sent.
+        Return how long it is, without its head."""
         body = encode_body(frame)
         self._control_bytes += len(body)
         self._control.append(body)
+        return len(body)
 
     @property
     def is_too_full(self) -> bool:

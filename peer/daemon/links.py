@@ -6,7 +6,7 @@ certificate says, and it may be revoked at any time. A connection has two tasks:
 anything but the network, one writes all that waits at once.
 
 Keeping connections alive is most of what an idle network costs. One that nothing but signs of life has gone over
-for a while, and that nobody here needs, is hung up; it is dialled again when there is something to say.
+for a while, and that nobody here needs, is hung up, and dialled again when there is something to say.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import trio
 from overlay.identity import IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import Alive, Batch, Bye, Content, Ended, Failed, Frontier, Gap, Level, Opened
+from overlay.wire.frames import OF_SENDER, Bye, Content, Level, SignOfLife
 from peer.listening import listen
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ _MOST_REASONS: Final = 100
 """Others have a hand in what reasons say: so many are counted apart, the rest together."""
 _UNUSED_S: Final = 30.0
 """So long a connection that nobody needs is kept: dialling again takes a greeting."""
-_OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
 
 
 class Listener(Protocol):
@@ -83,7 +82,7 @@ def nobody_revoked(network: str) -> RevocationList:
 
 class Links:
     """All connections of one machine. ``find`` says where a machine can be dialled; ``needs``, whether a
-    connection is to be kept although nothing is said."""
+    connection is to be kept although nothing is said; ``feeds``, whether somebody must notice soon if we die."""
 
     def __init__(
         self,
@@ -93,8 +92,10 @@ class Links:
         *,
         patience: Patience | None = None,
         needs: Callable[[str], bool] = lambda _: True,
+        feeds: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        self.credential, self._listener, self._find, self._needs = credential, listener, find, needs
+        self.credential, self._listener, self._find = credential, listener, find
+        self._needs, self._feeds = needs, feeds
         self.revocations = nobody_revoked(credential.root.network)
         self._patience = patience or Patience()
         self._incarnation = random.SystemRandom().getrandbits(60)
@@ -156,7 +157,7 @@ class Links:
         if isinstance(frame, Content) and wire.connection.version < 3:
             return False  # nor spaces
         wire.used_at = trio.current_time()
-        if isinstance(frame, _OF_FEEDS):
+        if isinstance(frame, OF_SENDER):
             wire.connection.outbox.put_feed(frame)
         else:
             wire.connection.outbox.put(frame)
@@ -308,10 +309,9 @@ class Links:
                 return
             if was is Stage.GREETING and wire.connection.stage is Stage.READY and not self._kept(wire):
                 return
-            for frame in frames:
-                if isinstance(frame, Bye):
-                    _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
-            if not all(isinstance(frame, Alive) for frame in frames):
+            for frame in [one for one in frames if isinstance(one, Bye)]:
+                _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
+            if not all(isinstance(frame, SignOfLife) for frame in frames):
                 wire.used_at = trio.current_time()
             self._listener.heard(wire.member, frames)
             if wire.connection.outbox:
@@ -348,7 +348,7 @@ class Links:
     def _look_after(self, wire: _Wire) -> None:
         try:
             wire.member.check_time(datetime.now(UTC))  # a link lasts no longer than the right to it
-            wire.connection.tick(trio.current_time())
+            wire.connection.tick(trio.current_time(), lambda: not self._feeds(wire.member.site))
         except Untrusted as exc:
             _LOG.warning("ended", extra={"site": wire.member.site, "reason": str(exc)})
             wire.scope.cancel()

@@ -19,7 +19,7 @@ import trio
 from overlay.feeds.receiving import WINDOW
 from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
-from overlay.wire.frames import Alive, Answer, Ask, Bye, Content, Hello, Open
+from overlay.wire.frames import Alive, Answer, Ask, Bye, Calm, Content, Hello, Open
 from peer.daemon.alone import look_while_alone
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
@@ -35,7 +35,7 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import PATIENCE_S, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
-from peer.daemon.relaying import RELAY, Relaying
+from peer.daemon.relaying import Relaying
 from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
 from peer.daemon.standing import lag_of, standing_of
@@ -98,7 +98,7 @@ class PeerDaemon:
         self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
         self.links = Links(self.credential, self, self._find, patience=settings.patience, needs=lambda site: (
             site == SOURCE or bool(self.spaces.nodes) or self.host.uses(site)
-        ))  # fmt: skip
+        ), feeds=lambda site: bool(self.spaces.nodes) or self.host.feeds(site))  # fmt: skip
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
@@ -174,11 +174,12 @@ class PeerDaemon:
     # What users ask for.
 
     async def subscribe(
-        self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None, kind: str = "s"
+        self, pattern: Pattern, *, start: str | int = "now", limit: int | None = None, name: str = ""
     ) -> Any:
-        """Subscribe; return the subscription's name and the number of the document after which it begins."""
+        """Subscribe; return the subscription's name and the number of the document after which it begins. By the
+        same ``name`` it can be asked for again."""
         self.storing.check_room()
-        name = f"{kind}-{secrets.token_hex(8)}"
+        name = name or f"s-{secrets.token_hex(8)}"
         asked: dict[str, Any] = {
             "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": start,
             "limit": limit,
@@ -188,8 +189,8 @@ class PeerDaemon:
         await self.hosted.begin(name, pattern.text, found["start"], found["generation"], found["configuration"])
         return {"subscription": name, "start": found["start"], "first_document": found["start"] + 1}
 
-    async def _subscribe_relay(self, limit: int | None) -> Any:
-        return await self.subscribe(DOCUMENTS, limit=limit, kind=RELAY)
+    async def _subscribe_relay(self, name: str, limit: int | None) -> Any:
+        return await self.subscribe(DOCUMENTS, limit=limit, name=name)
 
     async def unsubscribe(self, name: str) -> Any:
         """End a subscription: it gets the documents up to now, and feeds others until they have moved."""
@@ -296,7 +297,7 @@ class PeerDaemon:
                     self.questions.answered(member.site, frame)
                 case Content():
                     self.spaces.heard(member, frame)
-                case Alive():
+                case Alive() | Calm():
                     if frame.revocation > self.links.revocations.number and self._nursery is not None:
                         self._nursery.start_soon(self.membership.learn)
                 case Hello() | Bye():

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
+_IDLE_S: Final = 1.0
 _LEARN_S: Final = 60.0
 """So often a machine asks which spaces there are; it is told of new ones, and asks when it meets the source."""
 _LEARN_AGAIN_S: Final = 5.0
@@ -106,7 +107,7 @@ class PeerSpaces:
             while True:
                 for name, node in list(self.nodes.items()):
                     self._out(name, node.tick(trio.current_time()))
-                await trio.sleep(_TICK_S)
+                await trio.sleep(_TICK_S if self.nodes else _IDLE_S)
 
     async def _learn(self) -> None:
         """Ask the source which spaces there are, now and then: one may have been made while it was not heard."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import random
+import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +18,7 @@ import trio
 
 from overlay.feeds.items import Kind
 from peer.daemon.hosted import limit_of
-from peer.daemon.questions import NoAnswer
+from peer.daemon.questions import NoAnswer, Unreachable
 from peer.storage.errors import StorageError
 from planner.problem import MOST_FEEDS
 
@@ -81,10 +83,12 @@ class Relaying:
 
     mode: str
     subscriptions: Mapping[str, Hosted]
-    subscribe: Callable[[int | None], Awaitable[Any]]
+    subscribe: Callable[[str, int | None], Awaitable[Any]]
     unsubscribe: Callable[[str], Awaitable[Any]]
     ask: Callable[[str, Any], Awaitable[Any]]
     _weighing: Weighing = field(default_factory=Weighing)
+    _asked: str = ""
+    """The name of a relay that was asked for, and nobody knows if it began: it is asked for again by this name."""
 
     def stored(self, subscription: str, items: Sequence[Item]) -> None:
         """Results of a subscription were stored."""
@@ -109,21 +113,42 @@ class Relaying:
                 _LOG.warning("not now", extra={"reason": str(exc)})
 
     async def look(self) -> None:
-        """Begin or end the relay, if it is time."""
+        """Begin or end the relay, if it is time; of several, one is kept."""
         live = [one for one in self.subscriptions.values() if not one.is_draining]
         relays = [one.name for one in live if one.is_relay]
         own = [name for name in relays if name.startswith(RELAY)]
         others = [one for one in live if not one.is_relay]
+        if self._asked in relays:
+            self._asked = ""
         more = await self._wanted(others)
         if more is None:
             return
+        if not more and self._asked:
+            await self._give_up()
         if more and not relays:
             feeds = max(one.configuration.feeds for one in others)
-            told = await self.subscribe(None if feeds >= MOST_FEEDS else limit_of(feeds))
-            _LOG.info("relay begins", extra={"subscription": told["subscription"]})
-        elif not more and own:
-            await self.unsubscribe(own[0])
-            _LOG.info("relay ends", extra={"subscription": own[0]})
+            await self._begin(None if feeds >= MOST_FEEDS else limit_of(feeds))
+        for name in own[1:] if more else own:
+            await self.unsubscribe(name)
+            _LOG.info("relay ends", extra={"subscription": name})
+
+    async def _begin(self, limit: int | None) -> None:
+        self._asked = self._asked or f"{RELAY}-{secrets.token_hex(8)}"
+        try:
+            told = await self.subscribe(self._asked, limit)
+        except Unreachable:
+            raise
+        except NoAnswer:
+            await self._give_up()
+            raise
+        self._asked = ""
+        _LOG.info("relay begins", extra={"subscription": told["subscription"]})
+
+    async def _give_up(self) -> None:
+        """Forget a relay that was asked for; if it is at the source in some form, it ends there."""
+        name, self._asked = self._asked, ""
+        with suppress(NoAnswer):
+            await self.unsubscribe(name)
 
     async def _wanted(self, others: Sequence[Hosted]) -> bool | None:
         """Say whether there should be a relay; None to leave things as they are."""

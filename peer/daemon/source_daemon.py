@@ -73,7 +73,9 @@ class SourceDaemon:
         self.log = opened_log(home, settings.retention)
         self._alone = OneWriter()
         self._view = LogView(self.log)
-        self.links = Links(self.credential, self, self._find, patience=settings.patience)
+        self.links = Links(self.credential, self, self._find, patience=settings.patience, feeds=lambda site: (
+            bool(self.spaces.origins) or self.views.feeds(site)
+        ))  # fmt: skip
         self.questions = Questions(self.links.send)
         self.views = SourceViews(self.site, self._view, self)
         self.links.revocations = known_revocations(self.log, self.credential, self.authority)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("distributary.spaces")
 _TICK_S: Final = 0.25
+_IDLE_S: Final = 1.0
 _BALANCE_S: Final = 5.0
 """So often something moves, where that helps; each move is loaded from the catalog."""
 SNAPSHOT_AFTER: Final = 10_000
@@ -151,7 +152,7 @@ class SourceSpaces:
                     balanced_at = trio.current_time()
                     self.rebalance()
                 self._keep_small()
-                await trio.sleep(_TICK_S)
+                await trio.sleep(_TICK_S if self.origins else _IDLE_S)
 
     def rebalance(self) -> None:
         """Let a machine with much to do give something away, in every space."""

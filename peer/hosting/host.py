@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from peer.hosting.history import Stretch
     from peer.hosting.port import Port
 
-
 _DRAINING_S: Final = 60.0
 """How long a subscription that was withdrawn feeds on; whoever has not moved by then falls back by itself."""
 _MOST_UNSTORED: Final = 16 << 20
@@ -195,6 +194,10 @@ class Host:
             for hosted in self.subscriptions.values()
         )
 
+    def feeds(self, site: str) -> bool:
+        """Say whether anything on a machine is fed from here."""
+        return any(of == site for of, _ in self._served)
+
     @property
     def has_work(self) -> bool:
         """Whether feeds that are behind could be sent more: call ``tick`` again soon."""
@@ -203,8 +206,7 @@ class Host:
     @property
     def feeds_given(self) -> int:
         """How many subscriptions of other machines are fed here."""
-        feeds = (site for hosted in self.subscriptions.values() for site, _ in hosted.outlet.feeds)
-        return sum(site != self.site for site in feeds)
+        return sum(site != self.site for one in self.subscriptions.values() for site, _ in one.outlet.feeds)
 
     @property
     def failovers(self) -> int:

@@ -93,6 +93,10 @@ class SourceViews:
     def __len__(self) -> int:
         return len(self._served)
 
+    def feeds(self, site: str) -> bool:
+        """Say whether anything on a machine is fed by the source."""
+        return any(of == site for of, _ in self._served)
+
     @property
     def credit_left(self) -> int:
         """How many bytes the receivers let it send now."""

@@ -199,6 +199,10 @@ class PeerMachine:
         elif hasattr(frame, "feed"):
             self.host.handle(site, frame, self._now)  # type: ignore[arg-type]  # a feed's
 
+    def feeds(self, site: str) -> bool:
+        """Say whether anything on another machine is fed by this one."""
+        return self.host is not None and self.host.feeds(site)
+
     def _told(self, question: Ask) -> None:
         body = msgspec.msgpack.decode(question.body)
         if question.what == "configure":

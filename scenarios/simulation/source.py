@@ -154,6 +154,10 @@ class SourceMachine:
             case Answer():
                 self._asking.take(site, frame)
 
+    def feeds(self, site: str) -> bool:
+        """Say whether anything on another machine is fed by the source."""
+        return self.views is not None and self.views.feeds(site)
+
     async def _asked(self, site: str, question: Ask) -> None:
         try:
             told = answer(question, await self._answer(site, question.what, question.body))

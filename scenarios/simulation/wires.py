@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import Batch, Ended, Failed, Frontier, Gap, Level, Opened
+from overlay.wire.frames import OF_SENDER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from overlay.wire.frames import Frame
     from scenarios.hosts.links import Links
     from scenarios.simulation.agenda import Agenda
 
-OF_FEEDS: Final = (Opened, Batch, Frontier, Failed, Gap, Level, Ended)
 PATIENCE: Final = Patience(1.0, 3.0)
 _BEAT_S: Final = 0.25
 _AGAIN_S: Final = 0.3
@@ -46,6 +47,9 @@ class Machine(Protocol):
 
     def heard(self, site: str, frame: Frame) -> None:
         """A frame has come."""
+
+    def feeds(self, site: str) -> bool:
+        """Say whether anything on another machine is fed by this one."""
 
 
 @dataclass(slots=True)
@@ -101,7 +105,7 @@ class Wires:
         if not line.is_told.get(sender):
             return False
         box = line.ends[sender].outbox
-        box.put_feed(frame) if isinstance(frame, OF_FEEDS) else box.put(frame)
+        box.put_feed(frame) if isinstance(frame, OF_SENDER) else box.put(frame)
         self._flush(line, sender)
         return True
 
@@ -240,17 +244,21 @@ class Wires:
                 if name in line.ended or not self.machines[name].is_up or connection.stage is Stage.CLOSED:
                     continue
                 try:
-                    connection.tick(self._time(name))
+                    connection.tick(self._time(name), self._is_calm(name, line.other(name)))
                 except WireError:
                     self._break(line, name)
                     continue
                 self._flush(line, name)
         self.agenda.after(_BEAT_S, self._beat)
 
+    def _is_calm(self, name: str, other: str) -> Callable[[], bool]:
+        return lambda: not self.machines[name].feeds(other)
+
 
 def _short(frame: Frame) -> str:
     """Say in one line what a frame is.
 
+    >>> from overlay.wire.frames import Frontier
     >>> _short(Frontier(1, 2, 3))
     'Frontier feed=1 after=2 upto=3'
     """

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from overlay.payloads.crossing import LEAST, Crossing
-from overlay.wire.connection import VERSIONS, Connection, Stage
+from overlay.wire.connection import Connection, Stage
 from overlay.wire.errors import MalformedFrame
 from overlay.wire.frames import FRAGMENT, Again, Batch, Frontier, Hello, encode
 
@@ -89,7 +89,7 @@ def test_a_new_connection_begins_with_nothing():
 def test_who_does_not_know_names_is_sent_everything():
     one = Connection(1, 0.0)
     one.send(EVERYTHING, 0.0)
-    one.receive(encode(Hello(1, VERSIONS[1] - 1, 5, 0), 0), 0.0)
+    one.receive(encode(Hello(1, 3, 5, 0), 0), 0.0)
     for number in (1, 2):
         one.outbox.put_feed(batch(1, number, b"x" * 1_000))
         assert len(one.send(EVERYTHING, 0.0)) > 1_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from overlay.wire import frames
 from overlay.wire.connection import VERSIONS, Connection, Patience, Stage
 from overlay.wire.errors import BrokenConnection, MalformedFrame, WireError
-from overlay.wire.frames import Alive, Answer, Batch, Bye, Frontier, Gap, Hello, decode_untrusted, encode
+from overlay.wire.frames import Alive, Answer, Batch, Bye, Calm, Frontier, Gap, Hello, decode_untrusted, encode
 from overlay.wire.outbox import Outbox
 
 
@@ -80,6 +80,133 @@ def test_silence_is_death_and_keeping_alive_prevents_it():
     quiet.tick(4.9)
     with pytest.raises(BrokenConnection, match="nothing was heard"):
         quiet.tick(5.0)
+
+
+def _exchange(one, two, now):
+    """Let everything that waits cross, both ways."""
+    two.receive(one.send(1 << 20, now), now)
+    one.receive(two.send(1 << 20, now), now)
+
+
+def calm_at_1():
+    """Return two connections of which the first has said ``Calm``."""
+    one, two = greeted()
+    one.tick(1.0, lambda: True)
+    two.receive(one.send(1 << 20, 1.0), 1.0)
+    return one, two
+
+
+def _signs_until(one, two, begin, end, is_calm):
+    """Tick one side every half second, the other too; return how many signs of life the first gave."""
+    signs, now = 0, begin
+    while now < end:
+        one.tick(now, is_calm)
+        two.tick(now)
+        signs += bool(one.outbox)
+        _exchange(one, two, now)
+        now += 0.5
+    return signs
+
+
+def test_where_nothing_hangs_on_it_signs_of_life_are_rare_and_nobody_takes_that_for_death():
+    one, two = greeted()
+    assert _signs_until(one, two, 0.0, 31.0, lambda: False) == 30
+    one, two = greeted()
+    assert _signs_until(one, two, 0.0, 31.0, lambda: True) == 6  # the first after a second, then every five
+
+
+def test_the_calm_that_dies_is_noticed_when_its_promise_has_passed():
+    _, two = calm_at_1()
+    two.tick(7.9)
+    with pytest.raises(BrokenConnection, match=r"nothing was heard for 7\.0 s"):
+        two.tick(8.0)
+
+
+def test_who_says_something_to_the_calm_knows_in_time_that_it_is_dead():
+    _, two = calm_at_1()
+    two.outbox.put_feed(Frontier(1, 0, 5))
+    two.send(1 << 20, 2.0)
+    two.tick(4.9)
+    with pytest.raises(BrokenConnection, match="nothing was heard"):
+        two.tick(5.0)
+
+
+def test_the_calm_answers_what_it_hears_by_a_sign_of_life_at_once():
+    one, two = calm_at_1()
+    two.outbox.put_feed(Frontier(1, 0, 5))
+    one.receive(two.send(1 << 20, 2.0), 2.0)
+    one.tick(2.5, lambda: True)
+    assert two.receive(one.send(1 << 20, 2.5), 2.5) == [Alive(0)]
+    one.tick(3.5, lambda: True)
+    assert two.receive(one.send(1 << 20, 3.5), 3.5) == [Calm(0, 5.0)]
+    two.tick(10.4)  # it lives, and is excused again
+
+
+def test_a_calm_that_was_under_way_before_is_no_answer():
+    one, two = greeted()
+    one.tick(1.0, lambda: True)
+    late = one.send(1 << 20, 1.0)
+    two.outbox.put_feed(Frontier(1, 0, 5))
+    two.send(1 << 20, 1.1)  # it dies without having heard this
+    two.receive(late, 1.2)
+    two.tick(4.0)
+    with pytest.raises(BrokenConnection, match="nothing was heard"):
+        two.tick(4.2)
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_a_calm_that_comes_together_with_something_else_or_twice_stands(is_repeated):
+    one, two = greeted()
+    one.outbox.put_feed(Frontier(1, 0, 5))
+    said = one.send(1 << 20, 0.0)
+    one.tick(1.0, lambda: True)
+    calm = one.send(1 << 20, 1.0)
+    if is_repeated:
+        two.receive(said, 0.0)
+        two.receive(calm, 1.0)
+        assert two.receive(calm, 1.1) == []
+    else:
+        assert two.receive(said + calm, 1.0) == [Frontier(1, 0, 5), Calm(0, 5.0)]
+    two.tick(7.9)
+    with pytest.raises(BrokenConnection, match="nothing was heard"):
+        two.tick(8.2)
+
+
+def test_half_a_frame_is_answered_too():
+    one, two = greeted()
+    one.tick(1.0, lambda: True)
+    one.send(1 << 20, 1.0)
+    two.outbox.put_feed(Batch(1, 0, 1, "d", bytes(500), more=False))
+    one.receive(two.send(1 << 20, 2.0)[:100], 2.0)
+    one.tick(2.5, lambda: True)
+    assert one.outbox
+
+
+def test_a_sign_of_life_asks_for_no_answer():
+    one, two = greeted()
+    two.tick(1.0)
+    two.send(1 << 20, 1.0)
+    one.tick(1.0, lambda: True)
+    two.receive(one.send(1 << 20, 1.0), 1.0)
+    for now in (2.0, 3.0, 4.0, 5.0, 6.0, 7.0):
+        two.tick(now)
+        two.send(1 << 20, now)
+    with pytest.raises(BrokenConnection, match=r"7\.0 s"):
+        two.tick(8.0)
+
+
+def test_who_does_not_know_calm_is_never_told():
+    old = Connection(2, 0.0)
+    old.receive(encode(Hello(1, 4, 1, 0), 0), 0.0)
+    old.send(1 << 20, 0.0)
+    old.tick(1.0, lambda: True)
+    assert decode_untrusted(old.send(1 << 20, 1.0)[8:]) == Alive(0)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, 601.0, float("nan"), float("inf")])
+def test_a_calm_that_never_ends_is_refused(seconds):
+    with pytest.raises(MalformedFrame):
+        decode_untrusted(encode(Calm(0, seconds), 0)[8:])
 
 
 def test_a_goodbye_closes():

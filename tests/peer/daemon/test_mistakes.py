@@ -64,11 +64,11 @@ async def test_a_name_that_nobody_has_is_not_revoked_by_mistake(tmp_path):
         network.source.invite("lyon", ["subscriber"], 1)
 
         async def revoke(name, **more):
-            return [told async for told in source_controls(network.source)["revoke"]({"site": name, **more})]
+            return await source_controls(network.source)["revoke"]({"site": name, **more})
 
         before = network.source.links.revocations.number
         with pytest.raises(NoAnswer, match="there is no machine pariss"):
             await revoke("pariss")
         assert network.source.links.revocations.number == before
         for name, more in (("paris", {}), ("lyon", {}), ("pariss", {"force": True})):
-            assert (await revoke(name, **more))[0]["site"] == name
+            assert (await revoke(name, **more))["site"] == name

@@ -1,8 +1,13 @@
 """A machine with many subscriptions takes whole documents instead, and goes back when that is more."""
 
+import msgspec
+import pytest
 import trio
 
+from peer.daemon.questions import NoAnswer, Unreachable
 from peer.daemon.relaying import Weighing
+from peer.daemon.requests import Subscribe
+from peer.hosting.rows import write_columns
 from tests.peer.daemon.network import live_network, rows
 from tests.peer.daemon.test_live_network import DOCUMENTS, TEXTS, wanted
 from xmlmatch import Pattern
@@ -100,6 +105,76 @@ async def test_who_wants_no_relay_ends_the_one_there_was(tmp_path):
         last = await publish(network, DOCUMENTS, published)
         assert await rows(peer, name, last) == wanted("//b{val}", published)
         assert list(network.source.catalog.owners) == [name]
+
+
+async def test_a_relay_whose_answer_was_lost_is_asked_for_again_by_its_name(tmp_path):
+    async with live_network(tmp_path) as network:
+        peer = await network.start_peer("p1", relay="always")
+        await peer.subscribe(Pattern.parse("//b{val}"))
+        asked, subscribe = [], peer.relaying.subscribe
+
+        async def lose(name, limit):
+            asked.append(name)
+            if len(asked) == 2:
+                await network.source.catalog.subscribe("p1", _relay(name))  # heard, and the answer is lost
+            raise Unreachable("the source did not answer")
+
+        peer.relaying.subscribe = lose
+        for _ in range(2):
+            with pytest.raises(Unreachable):
+                await peer.relaying.look()
+        peer.relaying.subscribe = subscribe
+        with trio.fail_after(30):
+            while not relay_of(peer):
+                await peer.relaying.look()
+                await trio.sleep(0.05)
+        assert asked[0] == asked[1]
+        assert [one["subscription"] for one in relay_of(peer)] == asked[:1]
+        assert sum(name.startswith("documents-") for name in network.source.catalog.owners) == 1
+
+
+async def test_a_relay_that_was_heard_and_refused_does_not_stay_at_the_source(tmp_path):
+    async with live_network(tmp_path) as network:
+        peer = await network.start_peer("p1", relay="always")
+        await peer.subscribe(Pattern.parse("//b{val}"))
+        subscribe = peer.relaying.subscribe
+
+        async def refuse(name, limit):
+            await network.source.catalog.subscribe("p1", _relay(name))
+            raise NoAnswer("it is there, and says something else")
+
+        peer.relaying.subscribe = refuse
+        with pytest.raises(NoAnswer):
+            await peer.relaying.look()
+        assert not any(name.startswith("documents-") for name in network.source.catalog.owners)
+        peer.relaying.subscribe = subscribe
+        with trio.fail_after(30):
+            while not [one for one in relay_of(peer) if one["is_live"]]:
+                await peer.relaying.look()
+                await trio.sleep(0.05)
+        assert sum(name.startswith("documents-") for name in network.source.catalog.owners) == 1
+
+
+def _relay(name):
+    pattern = Pattern.parse("/*{cont}")
+    asked = {
+        "subscription": name, "pattern": pattern.text, "columns": write_columns(pattern), "start": "now",
+        "limit": None,
+    }  # fmt: skip
+    return msgspec.convert(asked, Subscribe)
+
+
+async def test_of_several_relays_one_is_kept(tmp_path):
+    async with live_network(tmp_path) as network:
+        peer = await network.start_peer("p1", relay="always")
+        name = (await peer.subscribe(Pattern.parse("//b{val}")))["subscription"]
+        for i in range(3):
+            await peer.subscribe(Pattern.parse("/*{cont}"), name=f"documents-{i}")
+        await peer.relaying.look()
+        published = {}
+        last = await publish(network, DOCUMENTS, published)
+        assert await rows(peer, name, last) == wanted("//b{val}", published)
+        assert sum(one.startswith("documents-") for one in network.source.catalog.owners) == 1
 
 
 def test_a_source_that_started_anew_is_weighed_anew():
