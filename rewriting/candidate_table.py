@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rewriting.batch import EDGES, GIVEN_UP, TOTALS, mark_changes, run
-from rewriting.candidates import BATCH, Effort, candidates, check_options, text_hash
+from rewriting.candidates import BATCH, Effort, candidates, check_options
+from rewriting.feeding_order import text_hash
 from rewriting.graph import EmbeddingGraph
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.providers import feeders

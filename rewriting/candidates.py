@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rewriting.feeding_order import text_hash
 from rewriting.statistics import DOCUMENTS, LINK_BYTES
 
 if TYPE_CHECKING:
@@ -74,11 +74,6 @@ class Candidate:
     cost: int
     tie: int
     members: tuple[int, ...]
-
-
-def text_hash(pattern: Pattern) -> int:
-    """Hash a pattern by its text to 63 bits: the same on every machine."""
-    return int.from_bytes(blake2b(pattern.text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def tie_hash(query: int, view: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rewriting.conditions import pointers_to
 from rewriting.embedding import embeds
-from rewriting.feeding_order import FeedingKey
+from rewriting.feeding_order import FeedingKey, text_hash
 from rewriting.growing import grown_rows
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.scan import SIGNATURES, queries_of, sign, views_of
@@ -63,10 +63,9 @@ class EmbeddingGraph:
         self.table = PatternTable()
         self.signs = np.zeros((64, SIGNATURES), np.int64)
         self._patterns: list[Pattern | None] = []
-        self._keys = np.zeros((64, 3), np.int64)  # weight, tier, number of the first subscription
+        self._keys = np.zeros((64, 2), np.int64)  # weight, hash of the text
         self._counts: dict[int, int] = {}
         self._numbers: dict[str, int] = {}
-        self._joined = 0
         self._trie = Trie.build(self.table, np.empty(0, np.int64))
         self._recent: dict[int, None] = {}
         self._large: dict[int, None] = {}
@@ -103,19 +102,18 @@ class EmbeddingGraph:
         return self._counts[number]
 
     def key(self, number: int) -> FeedingKey:
-        """Return the pattern's place in the feeding order: that of its first subscription."""
-        self.pattern(number)
-        weight, tier, first = self._keys[number].tolist()
-        return FeedingKey(weight, tier, first)
+        """Return the pattern's place in the feeding order."""
+        weight, mark = self._keys[number].tolist()
+        return FeedingKey(weight, mark, self.pattern(number).text)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """The numbers in use, ascending."""
         return np.array(sorted(self._counts), np.int64)
 
-    def add(self, pattern: Pattern, *, tier: int = 0) -> Change:
+    def add(self, pattern: Pattern) -> Change:
         """Add a subscription to a pattern; the change tells its edges, whether or not it was there."""
-        (number,) = self._take([pattern], tier)
+        (number,) = self._take([pattern])
         if len(self._recent) > _FEWEST_RECENT + len(self) // _RECENT_SHARE:
             self._rebuild()
         return Change(number, self.views_of(number), self.queries_of(number))
@@ -171,10 +169,11 @@ class EmbeddingGraph:
         return np.setdiff1d(views, np.array(back, np.int64))
 
     def feeding_ranks(self) -> NDArray[np.int64]:
-        """Return, by number, the place in the feeding order; also for numbers no longer in use."""
+        """Return, by number, the place in the feeding order; also for numbers no longer in use. Should two hashes
+        ever be equal, the numbers decide, and a source may refuse the feed."""
         keys = self._keys[: len(self._patterns)]
         ranks = np.empty(len(keys), np.int64)
-        ranks[np.lexsort((keys[:, 2], -keys[:, 1], -keys[:, 0]))] = np.arange(len(keys))
+        ranks[np.lexsort((-keys[:, 1], -keys[:, 0]))] = np.arange(len(keys))
         return ranks
 
     def edges(self) -> NDArray[np.int64]:
@@ -198,27 +197,33 @@ class EmbeddingGraph:
         """The patterns of more than 64 nodes."""
         return list(self._large)
 
-    def _take(self, patterns: Iterable[Pattern], tier: int = 0) -> list[int]:
+    def enter(self, pattern: Pattern) -> int:
+        """Add one of many without finding its edges, and return its number; call ``finish`` after the last."""
+        return self._take([pattern])[0]
+
+    def finish(self) -> None:
+        """Make what was entered quick to find."""
+        self._rebuild()
+
+    def _take(self, patterns: Iterable[Pattern]) -> list[int]:
         """Number the patterns and store the new ones."""
-        numbers, new, joined = [], [], []
+        numbers, new = [], []
         for pattern in patterns:
             number = self._numbers.get(pattern.text)
             if number is None:
                 number = self._numbers[pattern.text] = len(self._patterns)
                 self._patterns.append(pattern)
-                joined.append(self._joined)
                 self._counts[number] = 0
                 (self._large if len(pattern.nodes) > MASK_BITS else self._recent)[number] = None
                 new.append(pattern)
             self._counts[number] += 1
-            self._joined += 1
             numbers.append(number)
         slots = self.table.extend(new)
         self.signs = grown_rows(self.signs, len(self.table))
         self._small = grown_rows(self._small, len(self.table))
         self._keys = grown_rows(self._keys, len(self.table))
         self._keys[slots.start : slots.stop] = np.column_stack(
-            (self.table.weights(slots), np.full(len(new), tier), np.array(joined, np.int64))
+            (self.table.weights(slots), np.array([text_hash(pattern) for pattern in new], np.int64))
         )
         self._small[slots.start : slots.stop] = [len(pattern.nodes) <= MASK_BITS for pattern in new]
         sign(self.table.nodes, self.table.first, slots.start, self.signs)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rewriting.batch import find_sets, tie_hash, write_sets
-from rewriting.candidates import BATCH, NEVER, Effort, candidates, text_hash
+from rewriting.candidates import BATCH, NEVER, Effort, candidates
 from rewriting.conditions import pointers_to
 from rewriting.embedding import embeds
+from rewriting.feeding_order import text_hash
 from rewriting.growing import grown_rows
 from rewriting.kernels import MASK_BITS, kernel
 from rewriting.pool import price as least_prices

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from peer.hosting.results import BadLink, Joining
-from peer.steering.order import may_feed
 from planner.configuration import How
 from planner.problem import hard_limit
+from rewriting.feeding_order import may_feed
 
 if TYPE_CHECKING:
     from peer.steering.proposal import At, Proposal, ProposedFeed

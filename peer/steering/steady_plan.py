@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from peer.steering.levels import feeders_first
-from peer.steering.order import SteadyGraph
 from peer.steering.weights import LIVE
 from planner.choices import UNBOUNDED, Choices
 from planner.configuration import Configuration, How
@@ -25,6 +24,7 @@ from planner.rewritability import Program
 from planner.selection import Selection
 from planner.solver import Outcome
 from rewriting.candidate_table import CandidateTable
+from rewriting.graph import EmbeddingGraph
 from rewriting.pricing import Prices
 from rewriting.statistics import DOCUMENTS
 from xmlmatch import Pattern
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def plan_of_nothing(source_feeds: int | None, statistics: Statistics) -> Plan:
     """Return the plan without subscriptions and sites; it takes no solver."""
     none, one, none32 = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int32)
-    problem = Problem(SteadyGraph(), [], none, none, none, Network.of([]), source_feeds, LIVE, statistics)
+    problem = Problem(EmbeddingGraph(), [], none, none, none, Network.of([]), source_feeds, LIVE, statistics)
     capacity = np.array([problem.source_limit], np.int64)
     choices = Choices(one, none, one, none32, none, none, none, none, capacity)
     configuration = Configuration(np.zeros(0, np.int8), none, np.zeros((0, 1), np.int32))
@@ -58,7 +58,7 @@ def plan_of_nothing(source_feeds: int | None, statistics: Statistics) -> Plan:
 class SteadyPlan(LivePlan):
     """See the module's text."""
 
-    graph: SteadyGraph
+    graph: EmbeddingGraph
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)

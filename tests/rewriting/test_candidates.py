@@ -9,7 +9,8 @@ import pytest
 
 from rewriting import EmbeddingGraph, find_candidates, rewritings
 from rewriting.baselines.greedy_covers import greedy_covers
-from rewriting.candidates import BATCH, THOROUGH, Effort, Search, candidates, text_hash
+from rewriting.candidates import BATCH, THOROUGH, Effort, Search, candidates
+from rewriting.feeding_order import text_hash
 from rewriting.providers import feeder, feeders
 from rewriting.statistics import DOCUMENTS, LINK_BYTES, Statistics
 from tests.oracles.covers import covers, least_cost, provided

@@ -1,5 +1,6 @@
 """The embedding graph: by trie, by scan, by pairs and by Algorithm 3, whatever comes and goes."""
 
+import itertools
 import random
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from rewriting import EmbeddingGraph, embeds, find_candidates, graph, unrewritable
 from rewriting.baselines.cycle_removal import feedback_arcs
 from rewriting.baselines.embedding_graphs import edges_by_label_trie, edges_by_pairs
+from rewriting.feeding_order import feeding_key, may_feed, weight
 from tests.oracles import rewritable
 from tests.oracles.containment import all_embeddings
 from tests.rewriting.cases import random_pattern, view_of
@@ -122,7 +124,7 @@ def test_what_is_not_there_is_a_key_error():
 def test_equal_patterns_share_a_node_and_keep_their_key():
     built = EmbeddingGraph.build([Pattern.parse("//a[c][b]"), Pattern.parse("//a[b][c]")])
     key = built.key(0)
-    built.add(Pattern.parse("//a[b][c]"), tier=9)
+    built.add(Pattern.parse("//a[b][c]"))
     assert (len(built), built.multiplicity(0), built.key(0)) == (1, 3, key)
 
 
@@ -152,7 +154,7 @@ def test_no_set_of_feeds_along_the_feeding_order_is_cyclic(seed):
     patterns += [returning(rng, p) for p in patterns for _ in range(2)]
     built = EmbeddingGraph()
     for pattern in patterns:
-        built.add(pattern, tier=rng.randint(0, 3))
+        built.add(pattern)
     feeds = {(u, q) for q in built.numbers.tolist() for u in built.feeders_of(q).tolist()}
     edges = set(map(tuple, built.edges().tolist()))
     assert acyclic(feeds)
@@ -172,12 +174,26 @@ def returning(rng, pattern):
     return canonical(nodes, [Column(n, what)])
 
 
-def test_the_feeding_order_is_total_and_puts_more_attributes_first():
+def test_the_feeding_order_is_total_puts_more_attributes_first_and_hangs_on_the_patterns_alone():
     texts = ["//a{id}", "//a{val}", "//a{cont}", "//a{val,cont}", "//b{val}"]
-    built = EmbeddingGraph()
-    for text, tier in zip(texts, [9, 0, 0, 0, 5], strict=True):
-        built.add(Pattern.parse(text), tier=tier)
-    keys = [built.key(i) for i in range(5)]
-    assert sorted(range(5), key=lambda i: keys[i]) == [3, 2, 4, 1, 0]
-    assert np.argsort(built.feeding_ranks()).tolist() == [3, 2, 4, 1, 0]
-    assert len(set(keys)) == 5
+    patterns = [Pattern.parse(text) for text in texts]
+    right = sorted(patterns, key=feeding_key)
+    assert [weight(one) for one in right] == [3, 2, 1, 1, 0]
+    for order in itertools.permutations(patterns):
+        built = EmbeddingGraph()
+        for pattern in order:
+            built.add(pattern)
+        keys = [built.key(i) for i in range(5)]
+        assert len(set(keys)) == 5
+        assert [order[i] for i in sorted(range(5), key=lambda i: keys[i])] == right
+        assert [order[i] for i in np.argsort(built.feeding_ranks())] == right
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_graph_lets_feed_whom_two_patterns_alone_let_feed(seed):
+    rng = random.Random(seed)
+    patterns = distinct([returning(rng, p) for p in related_patterns(rng, 20) for _ in range(3)])
+    built = EmbeddingGraph.build(patterns)
+    for query in patterns:
+        found = {built.pattern(u).text for u in built.feeders_of(built.number(query)).tolist()}
+        assert found == {view.text for view in patterns if view != query and may_feed(view, query)}

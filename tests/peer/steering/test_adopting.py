@@ -56,17 +56,16 @@ def forged(proposal, name, *wanted, how=How.REWRITING):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_real_plan_is_taken_over_but_for_what_goes_against_the_order(seed):
+def test_a_real_plan_is_taken_over_whole(seed):
     sequence = Sequence(seed, source_feeds=40).grown(45)
     rows = planned(sequence, joins=seed % 2 == 0)
     proposal = read_proposal(rows, 0)
     found = adopt(sequence, proposal)
     assert (sequence.steering.epoch, found.rebased) == (1, ())
-    assert {*found.taken, *found.refused} == sequence.catalog.keys()
+    assert found.refused == {}
+    assert set(found.taken) == sequence.catalog.keys()
     for name in found.taken:
         assert inputs(sequence, name) == tuple(u.subscription for u in proposal.feeds[name].inputs)
-    assert all("order" in why or "feeds as it may" in why for why in found.refused.values())
-    assert len(found.taken) > 0.8 * len(proposal.feeds)
     changed = {c.subscription for c in found.configurations}
     assert {c.epoch for c in sequence.steering.configurations()} == {1}
     for _ in range(15):
