@@ -37,27 +37,61 @@ def home_of(arguments: argparse.Namespace) -> Path:
     return Path(given).expanduser() if given else Path.home() / ".distributary"
 
 
-def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> Iterator[dict[str, Any]]:
-    """Ask the daemon of a folder something, and yield its answers; ``CommandError`` if it refuses or is gone."""
-    with socket.socket(socket.AF_UNIX) as connection:
+class Conversation:
+    """A connection to the daemon of a folder, for any number of requests; a context manager. Once it has raised
+    ``TryAgain``, or answers were left unread, a new one is needed."""
+
+    def __init__(self, home: Path, socket_name: str = _SOCKET) -> None:
+        self._connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(home / socket_name))
+            self._connection.connect(str(home / socket_name))
         except (FileNotFoundError, ConnectionRefusedError):
+            self._connection.close()
             daemon = "source" if (home / "authority").exists() else "peer"
             raise NoDaemon(
                 f"no daemon runs in {home}, or it is still starting; start one with 'distributary {daemon} run "
                 f"--home {home}', or name another folder with --home"
             ) from None
-        with connection.makefile("rb") as answers, contextlib.suppress(ConnectionError):
-            connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
-            for line in answers:
+        self._answers = self._connection.makefile("rb")
+        self._is_over = False
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._answers.close()
+        self._connection.close()
+
+    def ask(self, do: str, /, **fields: Any) -> Iterator[dict[str, Any]]:
+        """Ask something, and yield the answers; ``CommandError`` if the daemon refuses or is gone."""
+        if self._is_over:
+            raise TryAgain("this conversation with the daemon is over; begin another")
+        self._is_over = True  # until all answers were read
+        with contextlib.suppress(ConnectionError):
+            self._connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
+            for line in self._answers:
                 told = json.loads(line)
+                self._is_over = not ("failed" in told or told.get("done") is True)
                 if "failed" in told:
                     raise (TryAgain if told.get("again") else CommandError)(told["failed"])
-                if told.get("done") is True:
+                if not self._is_over:
                     return
                 yield told
-    raise TryAgain("the daemon has gone while it was answering; its log says why")
+        raise TryAgain("the daemon has gone while it was answering; its log says why")
+
+    def one(self, do: str, /, **fields: Any) -> dict[str, Any]:
+        """Ask something that has one answer."""
+        return next(iter(list(self.ask(do, **fields))))
+
+
+def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> Iterator[dict[str, Any]]:
+    """Ask the daemon of a folder something, and yield its answers; ``CommandError`` if it refuses or is gone."""
+    with Conversation(home, socket_name) as conversation:
+        yield from conversation.ask(do, **fields)
 
 
 def answers(home: Path, socket_name: str = _SOCKET) -> bool:

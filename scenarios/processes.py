@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.home import ask, ask_one
+from peer.home import Conversation, ask, ask_one
 from scenarios.hosts.places import Loopback
 from scenarios.warm_starts import WarmStarts
 
@@ -167,9 +167,10 @@ class ProcessNetwork:
         """Ask a daemon something that has many answers."""
         return list(ask(self.home(daemon), do, **fields))
 
-    def publish(self, name: str, body: bytes) -> int:
-        """Publish a document at the source and return its number."""
-        told = self.one(SOURCE, "publish", name=name, key=name, body=base64.b64encode(body).decode())
+    def publish(self, name: str, body: bytes, through: Conversation | None = None) -> int:
+        """Publish a document at the source and return its number; ``through``: a conversation with the source."""
+        fields = {"name": name, "key": name, "body": base64.b64encode(body).decode()}
+        told = self.one(SOURCE, "publish", **fields) if through is None else through.one("publish", **fields)
         return int(told["number"])
 
     def _where(self, name: str) -> tuple[str, str]:

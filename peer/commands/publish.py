@@ -6,11 +6,11 @@ import base64
 import sys
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from peer.attributes import read_attributes, read_message
 from peer.errors import CommandError
-from peer.home import add_home, ask_one, home_of
+from peer.home import Conversation, add_home, ask_one, home_of
 from peer.output import emit
 from peer.publication import key_of
 
@@ -79,16 +79,20 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.key is not None and len(arguments.documents) > 1:
         raise CommandError("--key names one publication; publish one document with it")
-    home = home_of(arguments)
-    for name in arguments.documents:
-        body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        key = arguments.key or key_of(name, body)
-        told = ask_one(home, "publish", name=name, key=key, body=base64.b64encode(body).decode())
-        if arguments.json:
-            emit({"document": name, **told})
-        else:
-            print(f"{told['number']}\t{name}" + ("" if told["is_new"] else "\t(published before)"), flush=True)
+    with Conversation(home_of(arguments)) as source:
+        for name in arguments.documents:
+            body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+            key = arguments.key or key_of(name, body)
+            told = source.one("publish", name=name, key=key, body=base64.b64encode(body).decode())
+            _say(told, name, as_json=arguments.json)
     return 0
+
+
+def _say(told: dict[str, Any], name: str, *, as_json: bool) -> None:
+    if as_json:
+        emit({"document": name, **told})
+    else:
+        print(f"{told['number']}\t{name}" + ("" if told["is_new"] else "\t(published before)"), flush=True)
 
 
 def _message(arguments: argparse.Namespace) -> int:
@@ -107,10 +111,7 @@ def _message(arguments: argparse.Namespace) -> int:
                 )
         fields = {"attributes": attributes, "payload": arguments.payload}
         told = ask_one(home_of(arguments), "space_publish", space=arguments.space, key=key, **fields)
-    if arguments.json:
-        emit({"document": MESSAGE, **told})
-    else:
-        print(f"{told['number']}\t{MESSAGE}" + ("" if told["is_new"] else "\t(published before)"), flush=True)
+    _say(told, MESSAGE, as_json=arguments.json)
     return 0
 
 

@@ -1,8 +1,7 @@
 """The socket that the command line talks to: a request in one line of JSON, then one line per answer.
 
 The last line says ``{"done": true}`` or ``{"failed": REASON}``, with ``"again": true`` where it is worth trying
-again. The socket lies in the home folder, and only its
-owner can use it.
+again; then another request may follow. The socket lies in the home folder, and only its owner can use it.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,14 +18,16 @@ import trio
 from peer.daemon.questions import NoAnswer, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
-    Handler: TypeAlias = Callable[[dict[str, Any]], AsyncGenerator[Any, None]]
+    Handler: TypeAlias = Callable[[dict[str, Any]], AsyncGenerator[Any, None] | Awaitable[Any]]
+    """What does a request: it yields answers as they come, or returns the only one."""
 
 _LOG: Final = logging.getLogger("distributary.control")
 SOCKET: Final = "control.sock"
 _MOST_BYTES: Final = 200 << 20
+_DONE: Final = {"done": True}
 
 
 async def serve_control(
@@ -49,7 +51,9 @@ async def serve_control(
     async def answer(stream: trio.SocketStream) -> None:
         async with stream:
             try:
-                await _answer(stream, handlers)
+                request = b"\n"
+                while request.endswith(b"\n") and (request := await _line(stream)):
+                    await _answer(stream, handlers, request)
             except trio.BrokenResourceError:
                 _LOG.debug("the command has gone")
 
@@ -60,20 +64,19 @@ async def serve_control(
         path.unlink(missing_ok=True)
 
 
-async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler]) -> None:
-    request = await _line(stream)
+async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler], request: bytes) -> None:
     try:
         asked = json.loads(request)
         handler = handlers.get(asked.get("do", ""))
         if handler is None:
             raise NoAnswer(_not_here(handlers))
-        async with aclosing(handler(asked)) as answers:
-            if asked.get("follow"):
-                await _follow(stream, answers)
-            else:
-                async for one in answers:
-                    await _send(stream, one)
-        await _send(stream, {"done": True})
+        begun = handler(asked)
+        if isinstance(begun, AsyncGenerator):
+            async with aclosing(begun) as answers:
+                await _send_each(stream, answers, is_followed=bool(asked.get("follow")))
+            await _send(stream, _DONE)
+        else:
+            await _send(stream, await begun, _DONE)
     except trio.BrokenResourceError:
         raise
     except Exception as group:  # whatever a command asks, the daemon goes on
@@ -90,6 +93,14 @@ def _not_here(handlers: Mapping[str, Handler]) -> str:
     if "subscribe" in handlers:
         return "this is for the source alone; name its folder with --home"
     return "this daemon does not do that; name the folder of another with --home"
+
+
+async def _send_each(stream: trio.SocketStream, answers: AsyncGenerator[Any, None], *, is_followed: bool) -> None:
+    if is_followed:
+        await _follow(stream, answers)
+        return
+    async for one in answers:
+        await _send(stream, one)
 
 
 async def _follow(stream: trio.SocketStream, answers: AsyncGenerator[Any, None]) -> None:
@@ -120,5 +131,5 @@ async def _line(stream: trio.SocketStream) -> bytes:
     return bytes(data)
 
 
-async def _send(stream: trio.SocketStream, one: Any) -> None:
-    await stream.send_all(json.dumps(one).encode() + b"\n")
+async def _send(stream: trio.SocketStream, *answers: Any) -> None:
+    await stream.send_all(b"".join(json.dumps(one).encode() + b"\n" for one in answers))

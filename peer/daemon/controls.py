@@ -16,18 +16,11 @@ from peer.hosting.rows import read_pattern
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator
 
     from peer.daemon.control import Handler
     from peer.daemon.peer_daemon import PeerDaemon
     from peer.daemon.source_daemon import SourceDaemon
-
-
-def _one(function: Callable[[dict[str, Any]], Awaitable[Any]]) -> Handler:
-    async def handler(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await function(asked)
-
-    return handler
 
 
 def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
@@ -62,11 +55,12 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         for one in daemon.status()["subscriptions"]:
             yield one
 
-    return {
-        "subscribe": _one(subscribe), "publish": _one(publish),
-        "status": _one(status), "subscriptions": subscriptions, "trace": _one(trace), "drain": drain,
-        "end_drain": _one(end_drain), "leave_network": leave_network,
-    } | reading_controls(daemon) | peer_planning(daemon) | peer_space_controls(daemon)  # fmt: skip
+    own: dict[str, Handler] = {
+        "subscribe": subscribe, "publish": publish,
+        "status": status, "subscriptions": subscriptions, "trace": trace, "drain": drain,
+        "end_drain": end_drain, "leave_network": leave_network,
+    }  # fmt: skip
+    return own | reading_controls(daemon) | peer_planning(daemon) | peer_space_controls(daemon)
 
 
 def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
@@ -93,6 +87,6 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
         return await daemon.tracing.trace(int(asked["document"]), str(asked["subscription"]))
 
     return {
-        "publish": _one(publish), "invite": _one(invite), "revoke": _one(revoke), "status": _one(status),
-        "trace": _one(trace), "backup": _one(backup),
+        "publish": publish, "invite": invite, "revoke": revoke, "status": status,
+        "trace": trace, "backup": backup,
     } | source_planning(daemon) | source_space_controls(daemon)  # fmt: skip

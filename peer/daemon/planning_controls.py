@@ -10,8 +10,6 @@ from peer.daemon.questions import NoAnswer
 from peer.steering.proposal import BadProposal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from peer.daemon.control import Handler
     from peer.daemon.peer_daemon import PeerDaemon
     from peer.daemon.source_daemon import SourceDaemon
@@ -20,15 +18,15 @@ if TYPE_CHECKING:
 def peer_planning(daemon: PeerDaemon) -> dict[str, Handler]:
     """Forward to the source, which looks at this machine's roles."""
 
-    async def plan_state(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await daemon.ask_source("plan_state", None)
+    async def plan_state(_: dict[str, Any]) -> Any:
+        return await daemon.ask_source("plan_state", None)
 
-    async def snapshot(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await fetch_snapshot(daemon.ask_source, int(asked.get("documents", 40)))
+    async def snapshot(asked: dict[str, Any]) -> Any:
+        return await fetch_snapshot(daemon.ask_source, int(asked.get("documents", 40)))
 
-    async def adopt(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def adopt(asked: dict[str, Any]) -> Any:
         is_dry = bool(asked.get("dry_run"))
-        yield await hand_in(daemon.ask_source, int(asked["base_epoch"]), asked["rows"], is_dry=is_dry)
+        return await hand_in(daemon.ask_source, int(asked["base_epoch"]), asked["rows"], is_dry=is_dry)
 
     return {"plan_state": plan_state, "snapshot": snapshot, "adopt": adopt}
 
@@ -36,16 +34,16 @@ def peer_planning(daemon: PeerDaemon) -> dict[str, Handler]:
 def source_planning(daemon: SourceDaemon) -> dict[str, Handler]:
     """Answer from the catalog."""
 
-    async def plan_state(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield daemon.catalog.plan_state()
+    async def plan_state(_: dict[str, Any]) -> Any:
+        return daemon.catalog.plan_state()
 
-    async def snapshot(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def snapshot(asked: dict[str, Any]) -> Any:
         found = daemon.catalog.snapshot(int(asked.get("documents", 40)))
-        yield found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
+        return found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
 
-    async def adopt(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def adopt(asked: dict[str, Any]) -> Any:
         try:
-            yield await daemon.adopt(int(asked["base_epoch"]), asked["rows"], is_dry=bool(asked.get("dry_run")))
+            return await daemon.adopt(int(asked["base_epoch"]), asked["rows"], is_dry=bool(asked.get("dry_run")))
         except BadProposal as exc:
             raise NoAnswer(f"the proposal: {exc}") from None
 

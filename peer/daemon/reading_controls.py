@@ -34,26 +34,26 @@ def reading_controls(daemon: PeerDaemon) -> dict[str, Handler]:
             for one in await cursors.listed(name):
                 yield one
 
-    async def move_cursor(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def move_cursor(asked: dict[str, Any]) -> Any:
         name = asked["subscription"]
         await readers_of(daemon, name).cursors.move(name, check_cursor(asked["cursor"]), int(asked["upto"]))
-        yield {}
+        return {}
 
-    async def remove_cursor(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def remove_cursor(asked: dict[str, Any]) -> Any:
         name = asked["subscription"]
         await readers_of(daemon, name).cursors.remove(name, check_cursor(asked["cursor"]))
-        yield {}
+        return {}
 
-    async def add_webhook(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def add_webhook(asked: dict[str, Any]) -> Any:
         since, secret = int(asked.get("since", 0)), asked.get("secret")
-        yield await daemon.webhooks.add(asked["subscription"], asked["url"], since=since, secret=secret)
+        return await daemon.webhooks.add(asked["subscription"], asked["url"], since=since, secret=secret)
 
     async def webhooks(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
         for one in daemon.webhooks.standing():
             yield one
 
-    async def remove_webhook(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await daemon.webhooks.remove(asked["webhook"])
+    async def remove_webhook(asked: dict[str, Any]) -> Any:
+        return await daemon.webhooks.remove(asked["webhook"])
 
     return {
         "entries": entries, "cursors": cursors, "move_cursor": move_cursor, "remove_cursor": remove_cursor,

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 def source_space_controls(daemon: SourceDaemon) -> dict[str, Handler]:
     """List what the source does with spaces for its operator."""
 
-    async def create(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield daemon.spaces.create(decode_space(msgspec.json.encode(asked["space"])))
+    async def create(asked: dict[str, Any]) -> Any:
+        return daemon.spaces.create(decode_space(msgspec.json.encode(asked["space"])))
 
     async def listed(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
         for one in daemon.spaces.listed():
             yield one
 
-    async def publish(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await daemon.spaces.publish(daemon.site, msgspec.convert(_message(asked), SpacePublish))
+    async def publish(asked: dict[str, Any]) -> Any:
+        return await daemon.spaces.publish(daemon.site, msgspec.convert(_message(asked), SpacePublish))
 
     return {"space_create": create, "spaces": listed, "space_publish": publish}
 
@@ -36,15 +36,15 @@ def source_space_controls(daemon: SourceDaemon) -> dict[str, Handler]:
 def peer_space_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     """List what a peer does with spaces for its users."""
 
-    async def subscribe(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await daemon.spaces.subscribe(asked["space"], asked["filter"])
+    async def subscribe(asked: dict[str, Any]) -> Any:
+        return await daemon.spaces.subscribe(asked["space"], asked["filter"])
 
-    async def publish(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        yield await daemon.ask_source("space_publish", _message(asked))
+    async def publish(asked: dict[str, Any]) -> Any:
+        return await daemon.ask_source("space_publish", _message(asked))
 
-    async def unsubscribe(asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def unsubscribe(asked: dict[str, Any]) -> Any:
         name = asked["subscription"]
-        yield await (daemon.spaces if name in daemon.spaces.subscriptions else daemon).unsubscribe(name)
+        return await (daemon.spaces if name in daemon.spaces.subscriptions else daemon).unsubscribe(name)
 
     async def standing(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
         for one in daemon.spaces.standing():

@@ -2,10 +2,14 @@
 
 import json
 
+import pytest
 import trio
 import trio.testing
 
 from peer.daemon.control import SOCKET, serve_control
+from peer.daemon.questions import NoAnswer
+from peer.errors import CommandError, TryAgain
+from peer.home import Conversation
 
 
 async def asking(home, asked):
@@ -81,4 +85,54 @@ async def test_what_another_daemon_does_is_refused_with_where_to_ask(tmp_path):
             told = json.loads(await stream.receive_some(1000))["failed"]
             await stream.aclose()
         assert told == "this is for the source alone; name its folder with --home"
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_conversation_has_any_number_of_requests_and_a_refusal_does_not_end_it(tmp_path):
+    async def double(asked):
+        if asked["number"] < 0:
+            raise NoAnswer("it is below 0")
+        return {"number": 2 * asked["number"]}
+
+    def converse():
+        with Conversation(tmp_path) as daemon:
+            first = daemon.one("double", number=4)
+            with pytest.raises(CommandError, match="below 0"):
+                daemon.one("double", number=-1)
+            return first, daemon.one("double", number=5)
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {"double": double})
+        with trio.fail_after(30):
+            assert await trio.to_thread.run_sync(converse) == ({"number": 8}, {"number": 10})
+        nursery.cancel_scope.cancel()
+
+
+async def test_answers_that_were_not_read_are_not_taken_for_others(tmp_path):
+    async def count(_):
+        for i in range(3):
+            yield {"number": i}
+
+    def converse():
+        with Conversation(tmp_path) as daemon:
+            first = next(daemon.ask("count"))
+            with pytest.raises(TryAgain, match="begin another"):
+                daemon.one("count")
+            return first
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {"count": count})
+        with trio.fail_after(30):
+            assert await trio.to_thread.run_sync(converse) == {"number": 0}
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_is_no_request_is_refused(tmp_path):
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, tmp_path, {})
+        stream = await trio.open_unix_socket(str(tmp_path / SOCKET))
+        await stream.send_all(b"nonsense\n")
+        with trio.fail_after(30):
+            assert "failed" in json.loads(await stream.receive_some(1000))
+        await stream.aclose()
         nursery.cancel_scope.cancel()
