@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 SOURCE: Final = "source"
@@ -85,10 +86,12 @@ class SubscriptionsPart(_Part, frozen=True):
 
 
 class DocumentsPart(_Part, frozen=True):
-    """``count`` auction documents of 10 to 40 KB, published at a ``rate`` per second."""
+    """``count`` auction documents of 10 to 40 KB, published at a ``rate`` per second. ``warm``: so many others are
+    published before, one when the one before is everywhere; they are judged, but their times do not count."""
 
     count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20
     rate: Annotated[float, msgspec.Meta(gt=0, le=10_000)] = 5.0
+    warm: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
 
 
 class SourcePart(_Part, frozen=True):
@@ -101,6 +104,12 @@ class Replan(_Part, frozen=True):
     """A full plan, ``at`` seconds after the first document; ``latency``: whether LOGA then lowers the latency."""
 
     at: _Seconds
+    latency: bool = True
+
+
+class PlanPart(_Part, frozen=True):
+    """A full plan once everybody has subscribed, before the first document; everybody is fed by it then."""
+
     latency: bool = True
 
 
@@ -173,6 +182,7 @@ class Scenario(_Part, frozen=True):
     links: LinksPart = LinksPart()
     subscriptions: SubscriptionsPart = SubscriptionsPart()
     documents: DocumentsPart = DocumentsPart()
+    plan: PlanPart | None = None
     replans: list[Replan] = []
     faults: list[Fault] = []
     expect: Expected = Expected()
@@ -186,31 +196,52 @@ class Scenario(_Part, frozen=True):
 LARGEST: Final = "largest-feeder"
 
 
-def read_scenario(path: Path) -> Scenario:
-    """Read a file and check it; ``BadScenario`` says what is wrong."""
+def read_scenario(path: Path, changes: Sequence[str] = ()) -> Scenario:
+    """Read a file and check it; ``BadScenario`` says what is wrong. ``changes``: see ``parse_scenario``."""
     try:
-        return parse_scenario(path.read_text(encoding="utf-8"), path.name)
+        return parse_scenario(path.read_text(encoding="utf-8"), path.name, changes)
     except (OSError, UnicodeDecodeError) as exc:
         raise BadScenario(f"{path}: {exc.strerror if isinstance(exc, OSError) else 'not UTF-8'}") from None
 
 
-def parse_scenario(text: str, where: str) -> Scenario:
-    """Read the text of a file.
+def parse_scenario(text: str, where: str, changes: Sequence[str] = ()) -> Scenario:
+    """Read the text of a file. ``changes``: keys that are to have other values, ``KEY=VALUE`` each.
 
     >>> parse_scenario("title = 'x'\\n[hosts]\\ncount = 0", "x.toml")
     Traceback (most recent call last):
     scenarios.scenario_file.BadScenario: x.toml: Expected `int` >= 1 - at `$.hosts.count`
+    >>> text = "title = 'x'\\n[subscriptions]\\ncount = 9"
+    >>> parse_scenario(text, "x.toml", ["subscriptions.limit=5", "hosts.relay=never"]).hosts.relay
+    'never'
     """
     try:
         told: dict[str, Any] = tomllib.loads(text)
+        for change in changes:
+            _change(told, change)
         found = msgspec.convert(told, Scenario)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as exc:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, BadScenario) as exc:
         raise BadScenario(f"{where}: {exc}") from None
     try:
         _check(found)
     except BadScenario as exc:
         raise BadScenario(f"{where}: {exc}") from None
     return found
+
+
+def _change(told: dict[str, Any], change: str) -> None:
+    """Give a key another value: as TOML writes it, or else a text."""
+    key, equals, value = change.partition("=")
+    *parts, last = key.strip().split(".")
+    if not equals or not all((*parts, last)):
+        raise BadScenario(f"{change!r}: expected KEY=VALUE, as in subscriptions.limit=5")
+    for part in parts:
+        told = told.setdefault(part, {})
+        if not isinstance(told, dict):
+            raise BadScenario(f"{change!r}: {part} is no table; lists are given whole, as in replans=[{{at=3.0}}]")
+    try:
+        told[last] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        told[last] = value.strip()
 
 
 def _check(scenario: Scenario) -> None:

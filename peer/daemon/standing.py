@@ -26,6 +26,7 @@ def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:
         "pattern": hosted.configuration.pattern,
         "fed_by": inputs,
         "is_live": current is not None and current.is_live,
+        "is_as_configured": hosted.feeding.is_as_configured,
         "level": hosted.feeding.level,
         "frontier": hosted.frontier,
         "committed": hosted.committed,

@@ -141,6 +141,12 @@ class Feeding:
         finally:
             self._judge(attempt, now)
 
+    @property
+    def is_as_configured(self) -> bool:
+        """Whether the first choice feeds it, and nothing else is being tried."""
+        wanted = next(iter(self._choices), ())
+        return self.trial is None and self.is_live and self.current is not None and self.current.choice == wanted
+
     def site_lost(self, site: str, now: float) -> None:
         """A machine cannot be reached: what hangs on it has failed."""
         self._unsent = [one for one in self._unsent if one[0] != site]

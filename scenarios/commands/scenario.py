@@ -32,6 +32,7 @@ examples:
   distributary scenario run quickstart
   distributary scenario run flaky-wan --hosts namespaces --out reports/flaky
   distributary scenario run my.toml --hosts loopback --json
+  distributary scenario run wan-10k --set subscriptions.limit=5 --set hosts.relay=never --set plan.latency=false
   distributary scenario run my.toml --hosts ssh:machines.txt
   distributary scenario check my.toml
   distributary scenario simulate --count 200
@@ -63,6 +64,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(run=_check)
     for one in (run, check):
         one.add_argument("scenario", help="a name from 'scenario list', or a TOML file")
+        one.add_argument(
+            "--set", action="append", default=[], metavar="KEY=VALUE",
+            help="another value than the file's, as TOML writes it; any number of times",
+        )  # fmt: skip
     run.add_argument(
         "--hosts", default="auto", metavar="WHERE",
         help="where hosts are: namespaces (root), loopback, auto: the first that this user may (auto), or "
@@ -93,7 +98,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    scenario = _read(arguments.scenario)
+    scenario = _read(arguments.scenario, arguments.set)
     told = {"scenario": scenario.title, "hosts": scenario.hosts.count, "faults": len(scenario.faults)}
     if arguments.json:
         emit(told)
@@ -106,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from scenarios.commands.screen import screen
     from scenarios.running.stage import SSH, CannotRun, play
 
-    scenario = _changed(_read(arguments.scenario), arguments)
+    scenario = _changed(_read(arguments.scenario, arguments.set), arguments)
     if arguments.hosts not in _HOSTS and not arguments.hosts.startswith(SSH):
         raise CommandError(f"--hosts {arguments.hosts}: expected one of {', '.join(_HOSTS)}, or {SSH}FILE")
     with interrupts() as gate, _folder(arguments.out) as folder, screen() as shown:
@@ -176,17 +181,17 @@ def summary(found: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"VIOLATED: {one}" for one in found["violations"])])
 
 
-def _read(name: str) -> Scenario:
-    """Read a shipped scenario by its name, or a file."""
+def _read(name: str, changes: list[str]) -> Scenario:
+    """Read a shipped scenario by its name, or a file, with some values changed."""
     from scenarios.scenario_file import BadScenario, parse_scenario, read_scenario
 
     shipped = _shipped()
     try:
         if name in shipped:
-            return parse_scenario(shipped[name], name)
+            return parse_scenario(shipped[name], name, changes)
         if not Path(name).exists():
             raise CommandError(f"{name} is neither a file nor one of {', '.join(sorted(shipped))}")
-        return read_scenario(Path(name))
+        return read_scenario(Path(name), changes)
     except BadScenario as exc:
         raise CommandError(str(exc)) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scenarios.auction_documents import auction_documents
 from scenarios.hosts.links import Link
@@ -15,6 +15,10 @@ from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     from scenarios.scenario_file import Scenario
+
+
+_SAMPLE: Final = 5
+"""How many documents a plan is made from that comes before the first one."""
 
 
 def _nothing() -> None:
@@ -32,11 +36,15 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """``first``: subscriptions before the first document; ``later``: those that faults may add, in order."""
+    """``first``: subscriptions before the first document; ``later``: those that faults may add, in order.
+    ``sample``: documents that a plan before the first one is made from; ``warm``: those that come after it, and
+    do not count either."""
 
     first: list[Wish]
     later: list[Wish]
     documents: list[bytes]
+    sample: list[bytes]
+    warm: list[bytes]
 
 
 def cast_of(scenario: Scenario) -> Cast:
@@ -51,10 +59,10 @@ def cast_of(scenario: Scenario) -> Cast:
         Wish(one.host, Pattern.parse(one.pattern), part.limit if one.limit is None else one.limit)
         for one in part.listed
     ]
-    return Cast(
-        [*listed, *wishes[: part.count]], wishes[part.count :],
-        list(auction_documents(scenario.seed, scenario.documents.count)),
-    )  # fmt: skip
+    count, warm = scenario.documents.count, scenario.documents.warm
+    bodies = list(auction_documents(scenario.seed, count + warm + (_SAMPLE if scenario.plan else 0)))
+    first = [*listed, *wishes[: part.count]]
+    return Cast(first, wishes[part.count :], bodies[:count], bodies[count + warm :], bodies[count : count + warm])
 
 
 def links_of(scenario: Scenario) -> tuple[Link, dict[tuple[str, str], Link]]:

@@ -208,13 +208,22 @@ def _topology_card(found: dict[str, Any]) -> str:
 
 def _events_card(found: dict[str, Any]) -> str:
     rows = [[f"{at:.1f} s", what, outcome] for at, what, outcome in found["happened"]]
-    rows += [[f"{one['at'] + one['seconds']:.1f} s", "planned", _plan_text(one)] for one in found["plans"]]
+    rows += [[_planned_at(one), "planned", _plan_text(one)] for one in found["plans"]]
     if not rows:
         return ""
     table = table_html("What happened", ["when", "what", "outcome"], rows)
     return table_card(
         "What happened", table, kind="wide list said", caption="Faults and plans, from the first document on."
     )
+
+
+def _planned_at(plan: dict[str, Any]) -> str:
+    """Say when a plan was done.
+
+    >>> _planned_at({"at": 3.0, "seconds": 20.5}), _planned_at({"at": -1.0, "seconds": 20.5})
+    ('23.5 s', 'before')
+    """
+    return "before" if plan["at"] < 0 else f"{plan['at'] + plan['seconds']:.1f} s"
 
 
 def _plan_text(plan: dict[str, Any]) -> str:

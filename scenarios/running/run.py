@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _AGAIN_S: Final = 0.1
 _LOOK_S: Final = 0.25
 _END_S: Final = 2.0
+_BEFORE: Final = -1.0
+"""When a plan is made that comes before the first document, as the report counts time: nothing else is then."""
+_QUIET: Final = 3
+"""How often nobody must be on the move, a second apart, before everybody is fed as planned."""
 _AT_ONCE: Final = 8
 """How many subscribe at once: what is asked of the source waits for its disk, mostly."""
 
@@ -103,7 +107,15 @@ class Run:
     def play(self) -> Story:
         """Run all of it."""
         with self._plans:
-            for phase in (self._start, self._subscribe, self._publish, self._settle, self._look):
+            for phase in (
+                self._start,
+                self._subscribe,
+                self._plan,
+                self._warm,
+                self._publish,
+                self._settle,
+                self._look,
+            ):
                 begun = time.monotonic()
                 phase()
                 self.story.seconds[phase.__name__.strip("_")] = round(time.monotonic() - begun, 2)
@@ -137,6 +149,56 @@ class Run:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # who interrupts does not wait for answers
 
+    def _plan(self) -> None:
+        """Plan before the first document, and wait until everybody is fed by the plan."""
+        if self._scenario.plan is None:
+            return
+        self._publish_one_by_one(self._cast.sample, "sample")
+        how = "" if self._scenario.plan.latency else " without LOGA"
+        self._told(f"planning{how}")
+        self._plans.begin(_BEFORE, latency=self._scenario.plan.latency)
+        while not self._plans.are_done:
+            time.sleep(_LOOK_S)
+        if "failed" in self._plans.told[0]:
+            raise RunFailed(f"there is no plan: {self._plans.told[0]['failed']}")
+        self._told("moving to the plan")
+        total, end = len(self.story.owed), time.monotonic() + self._scenario.settle_s
+        quiet = 0
+        while quiet < _QUIET:  # what was adopted may not have been told to everybody yet
+            left = self._otherwise()
+            quiet = 0 if left else quiet + 1
+            self._going("fed as planned", total - left, total)
+            if left and time.monotonic() > end:
+                raise RunFailed(
+                    f"{left:,} subscriptions are not fed as planned after {self._scenario.settle_s:g} s; "
+                    "allow more with settle_s"
+                )
+            time.sleep(1.0)
+
+    def _otherwise(self) -> int:
+        """Count the subscriptions that are not fed as configured."""
+        return sum(
+            not one["is_as_configured"]
+            for host in self._scenario.names
+            for one in self._network.many(host, "subscriptions")
+        )
+
+    def _warm(self) -> None:
+        """Publish the documents that do not count."""
+        self._publish_one_by_one(self._cast.warm, "warm")
+
+    def _publish_one_by_one(self, bodies: list[bytes], kind: str) -> None:
+        """Publish documents whose times do not count, one when the one before is everywhere."""
+        for i, body in enumerate(bodies):
+            self._going(kind, i, len(bodies))
+            number = self._patiently(lambda i=i, body=body: self._network.publish(f"{kind}-{i}", body))  # type: ignore[misc]  # its defaults
+            self.story.documents.append(Published(number, time.time(), body, is_warm=True))
+            end = time.monotonic() + self._scenario.settle_s
+            while late := self._late(number):
+                if time.monotonic() > end:
+                    raise RunFailed(f"document {number} is missing at {len(late):,} subscriptions")
+                time.sleep(_LOOK_S)
+
     def _publish(self) -> None:
         """Publish at the rate while events happen."""
         events, count = timeline(self._scenario), len(self._cast.documents)
@@ -163,7 +225,8 @@ class Run:
 
     def _look_on(self, seconds: float) -> None:
         time.sleep(seconds)
-        self._going("publishing", len(self.story.documents), len(self._cast.documents))
+        done = sum(not one.is_warm for one in self.story.documents)
+        self._going("publishing", done, len(self._cast.documents))
 
     def _publish_all(self, begun: float) -> None:
         try:

@@ -33,11 +33,12 @@ _MOST_VIOLATIONS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A document: its number, when it was due, and when the source had it safe."""
+    """A document: its number, and when it was due. ``is_warm``: how long it took does not count."""
 
     number: int
     due: float
     body: bytes
+    is_warm: bool = False
 
 
 @dataclass(slots=True)
@@ -234,7 +235,8 @@ def _judge_one(rows: _Rows, one: Owed, documents: Mapping[int, Published], truth
         else:
             missing.discard(number)
             verdict.delivered += 1
-            times[number] = at - documents[number].due
+            if not documents[number].is_warm:
+                times[number] = at - documents[number].due
             if not is_right:
                 verdict.complain(f"{one.name} at {one.host} ({one.pattern.text}) has another result for {number}")
     for number in sorted(missing):

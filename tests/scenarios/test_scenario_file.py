@@ -61,3 +61,29 @@ def test_what_is_undone_comes_after_what_it_undoes():
     events = timeline(parse_scenario(text, "x"))
     assert [(e.at, e.do) for e in events] == [(1.0, "unsubscribe"), (4.0, "freeze"), (6.0, "thaw")]
     assert events[2].undoes == events[1].number
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("hosts.count", "expected KEY=VALUE"),
+        ("=3", "expected KEY=VALUE"),
+        ("hosts..count=3", "expected KEY=VALUE"),
+        ("hosts.count=few", "Expected `int`, got `str`"),
+        ("hosts.cout=3", "unknown field `cout`"),
+        ("title.of=3", "title is no table"),
+        ("replans.at=3", "replans is no table"),
+    ],
+)
+def test_a_change_that_is_none_is_refused(change, said):
+    text = "title = 'x'\nreplans = [{at = 1.0}]\n[subscriptions]\ncount = 1\n"
+    with pytest.raises(BadScenario, match=said):
+        parse_scenario(text, "x.toml", [change])
+
+
+def test_changes_are_values_of_toml_or_texts():
+    text = "title = 'x'\n[subscriptions]\ncount = 1\n"
+    changes = ["links.rtt_ms=[5, 40]", "hosts.relay=never", 'about="a = b"', "replans=[{at=3.0, latency=false}]"]
+    found = parse_scenario(text, "x.toml", changes)
+    assert (found.links.range_ms, found.hosts.relay, found.about) == ((5, 40), "never", "a = b")
+    assert [(one.at, one.latency) for one in found.replans] == [(3.0, False)]

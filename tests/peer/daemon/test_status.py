@@ -19,7 +19,7 @@ async def test_the_source_shows_levels_and_what_each_machine_gets_and_gives(tmp_
         name = (await two.subscribe(Pattern.parse("//a/b[.>5]{val}")))["subscription"]
         number = (await network.source.publish("source", "d", "d", b"<r><a><b>7</b></a></r>"))["number"]
         await rows(two, name, number)
-        [told] = [one async for one in source_controls(network.source)["status"]({})]
+        told = await source_controls(network.source)["status"]({})
         assert told["levels"] == {"1": 1, "2": 1}
         given = {m["site"]: (m["subscriptions"], m["from_source"], m["feeds_given"]) for m in told["machines"]}
         assert given == {"p1": (1, 1, 1), "p2": (1, 0, 0)}
@@ -28,15 +28,29 @@ async def test_the_source_shows_levels_and_what_each_machine_gets_and_gives(tmp_
         drawn = capsys.readouterr().out
         assert "level 2  ####################  1" in drawn
 
-        async for standing in peer_controls(two)["status"]({}):
-            assert standing["lag"] == 0
-            _show(standing)
+        standing = await peer_controls(two)["status"]({})
+        assert standing["lag"] == 0
+        _show(standing)
         assert "behind the source: 0 entries" in capsys.readouterr().out
         await network.stop("source")
         with trio.fail_after(20):
             while two.connected.is_set():
                 await trio.sleep(0.05)
         assert await two.lag() is None
+
+
+async def test_machines_know_whom_they_feed_and_owe_frequent_signs_of_life(tmp_path):
+    async with live_network(tmp_path) as network:
+        one, two = await network.start_peer("p1"), await network.start_peer("p2")
+        for peer in (one, two):
+            await peer.connected.wait()
+        pairs = [(network.source, "p1"), (network.source, "p2"), (one, "p2"), (one, "source"), (two, "p1")]
+        assert [daemon.links._feeds(site) for daemon, site in pairs] == [False] * 5
+        await one.subscribe(Pattern.parse("//a/b{val}"))
+        name = (await two.subscribe(Pattern.parse("//a/b[.>5]{val}")))["subscription"]
+        number = (await network.source.publish("source", "d", "d", b"<r><a><b>7</b></a></r>"))["number"]
+        await rows(two, name, number)
+        assert [daemon.links._feeds(site) for daemon, site in pairs] == [True, False, True, False, False]
 
 
 def test_rates_are_over_the_last_seconds_only():

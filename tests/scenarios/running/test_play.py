@@ -79,6 +79,23 @@ def test_a_daemon_that_ends_by_itself_is_a_violation(tmp_path, monkeypatch):
     assert list(found["bytes_sent"]) == ["h00", "source"]
 
 
+@pytest.mark.timeout(280)
+def test_a_plan_before_the_first_document_feeds_everybody_and_warm_documents_are_judged_but_not_timed(
+    tmp_path, capsys
+):
+    path = tmp_path / "planned.toml"
+    path.write_text("title = 'planned'\n[hosts]\ncount = 3\n[subscriptions]\ncount = 24\n[documents]\ncount = 4\n")
+    changes = ["plan.latency=false", "documents.warm=2", "hosts.relay=never", "subscriptions.limit=4"]
+    words = [word for change in changes for word in ("--set", change)]
+    assert main(["scenario", "run", str(path), "--json", "--hosts", "loopback", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    [plan] = found["plans"]
+    assert plan["source_feeds"] < plan["source_feeds_before"] or plan["source_feeds"] < found["subscriptions"]
+    assert (found["documents"], found["delivery_s"]["count"], len(found["deliveries"])) == (11, 4, 4)
+    assert found["delivered"] == found["expected"] > 24 * 4
+    assert found["source_feeds"] == plan["source_feeds"]
+
+
 def test_what_is_no_scenario_is_refused_in_one_line(tmp_path, capsys):
     assert main(["scenario", "run", "nowhere"]) == 2
     assert "neither a file nor one of" in capsys.readouterr().err
