@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-wan bench-cn bench-filters soak kills clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-wan bench-wan-live bench-cn bench-filters soak kills clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -60,6 +60,9 @@ bench-capacity: setup ## find how many subscriptions and documents/s a network o
 
 bench-wan: setup ## run 10,000 subscriptions on 50 machines in virtual time, for every limit B (Figures 7 to 9)
 	@$(PYTHON) -m benchmarks.wan --relays
+
+bench-wan-live: setup ## the same with a daemon on each of 50 hosts in network namespaces (root; an hour)
+	@$(PYTHON) -m benchmarks.wan_live
 
 bench-cn: setup ## count hops and bytes of the content-driven network: 1,000 machines, 100,000 subscriptions
 	@$(PYTHON) -m benchmarks.cn

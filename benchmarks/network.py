@@ -19,7 +19,9 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from benchmarks import network_nats
 from benchmarks.network_report import ratios, show
 from benchmarks.network_watch import TooLate, Watch, batches, cpu_s, machine_cpu_s, memory_mb
 from peer.daemon.relaying import MODES, RELAY
+from peer.home import Conversation
 from scenarios.auction_documents import auction_documents
 from scenarios.presets import wan
 from scenarios.processes import SOURCE, running
@@ -268,15 +271,21 @@ class Bench:
 
     def publish(self, bodies, rate):
         """Publish documents; return their numbers and when each was due, in the order of numbers."""
-        begun = time.monotonic()
+        begun, at_once, free = time.monotonic(), 1 if rate else AT_ONCE, SimpleQueue()
 
         def one(i, body):
             due = begun + i / rate if rate else time.monotonic()
             time.sleep(max(0.0, due - time.monotonic()))
-            number = self.network.publish(f"document-{len(self.published)}-{i}", body)
-            return number, due, body
+            source = free.get()
+            try:
+                return self.network.publish(f"document-{len(self.published)}-{i}", body, source), due, body
+            finally:
+                free.put(source)
 
-        with ThreadPoolExecutor(1 if rate else AT_ONCE) as pool:
+        with ExitStack() as stack:
+            for _ in range(at_once):
+                free.put(stack.enter_context(Conversation(self.network.home(SOURCE))))
+            pool = stack.enter_context(ThreadPoolExecutor(at_once))
             done = sorted(pool.map(one, range(len(bodies)), bodies))
         self.published |= {number: body for number, _, body in done}
         return [number for number, _, _ in done], np.array([due for _, due, _ in done])

@@ -28,7 +28,8 @@ class TooLate(Exception):
 class Watch:
     """Notes when the frontiers of subscriptions move, in the files given, while the block runs."""
 
-    def __init__(self, files):
+    def __init__(self, files, look_s=LOOK_S):
+        self._look_s = look_s
         self._open = [
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
             for path in files
@@ -57,7 +58,7 @@ class Watch:
             if time.monotonic() > end or not self._thread.is_alive():
                 late = sum(int((seen[-1][1] < upto).sum()) for seen in self._seen)
                 raise TooLate(f"{late} subscriptions are not complete after {patience_s:.0f} s")
-            time.sleep(LOOK_S)
+            time.sleep(self._look_s)
 
     def times(self, numbers):
         """Return when each subscription was complete up to each document: a row per subscription."""
@@ -77,7 +78,7 @@ class Watch:
                     self._versions[i] = version
                     self._look(i, connection)
             self.cpu_s = time.thread_time() - begun
-            time.sleep(LOOK_S)
+            time.sleep(self._look_s)
 
     def _look(self, i, connection):
         asked = f"SELECT upto FROM frontiers JOIN hosted ON hosted = key WHERE {NO_RELAY} ORDER BY hosted"

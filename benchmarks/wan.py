@@ -42,6 +42,7 @@ from spark_planner.plan_files import plan_table
 from xmlmatch import Document, Matcher, Pattern
 
 LIMITS = ("5", "10", "30", "50", "100", "none")
+PLANS = ("ILP", "ties", "best")
 SETTLING_S = 60.0
 LONGEST_S = 600.0
 
@@ -63,9 +64,10 @@ def main():
     for limit in arguments.limits:
         found["limits"][limit] = {}
         for relays in (False, True) if arguments.relays else (False,):
-            compared = {
-                name: Network(rows) for name, rows in plans(patterns, statistics, arguments, limit, relays=relays)
-            }
+            wanted, names = spread(patterns, arguments.machines, limit, relays=relays)
+            found_plans = plans(wanted, names, statistics, arguments.source_feeds, arguments.seconds)
+            kept = ("best",) if relays else PLANS
+            compared = {("relays" if relays else name): Network(found_plans[name]) for name in kept}
             for network in compared.values():
                 network.begin(bodies[0])
             gc.collect()
@@ -83,24 +85,29 @@ def main():
     print(json.dumps(found))
 
 
-def plans(patterns, statistics, arguments, limit, *, relays):
-    """Yield the plans of least load, with ties as they are and broken, and the one of low latency, as rows."""
+def spread(patterns, machines, limit, *, relays):
+    """Give every machine its subscriptions, and a relay if there are to be any; return both, and the machines."""
     most = None if limit == "none" else int(limit)
-    names = [f"h{i:02}" for i in range(arguments.machines)]
+    names = [f"h{i:02}" for i in range(machines)]
     wanted = [Subscription(f"s{i}", one, names[i % len(names)], most) for i, one in enumerate(patterns)]
     if relays:
         wanted += [Subscription(f"documents-{name}", DOCUMENTS, name, most) for name in names]
+    return wanted, names
+
+
+def plans(wanted, names, statistics, source_feeds, seconds):
+    """Return the plans of least load, with ties as they are and broken, and the one of low latency, as rows."""
     problem = Problem.of(
-        wanted, [Site(name, None) for name in names], source_feeds=arguments.source_feeds, weights=LIVE,
+        wanted, [Site(name, None) for name in names], source_feeds=source_feeds, weights=LIVE,
         statistics=statistics,
     )  # fmt: skip
     table = find_candidates(problem.graph, problem.k, statistics=statistics, link_bytes=problem.weights.link_bytes)
     prices = price(problem.graph, table, statistics, problem.weights)
-    chosen = choose_plan(problem, table, prices, arguments.seconds)
-    if not relays:
-        yield "ILP", plan_table(replace(chosen, configuration=chosen.solved)).to_pylist()
-        yield "ties", plan_table(chosen).to_pylist()
-    yield "relays" if relays else "best", plan_table(improve_plan(chosen, arguments.seconds)).to_pylist()
+    chosen = choose_plan(problem, table, prices, seconds)
+    solved = plan_table(replace(chosen, configuration=chosen.solved)).to_pylist()
+    ties = plan_table(chosen).to_pylist()
+    best = plan_table(improve_plan(chosen, seconds)).to_pylist()
+    return dict(zip(PLANS, (solved, ties, best), strict=True))
 
 
 class Network:
