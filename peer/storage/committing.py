@@ -1,13 +1,17 @@
 """Changes on their way into a peer's store, within one transaction.
 
-A document that many subscriptions have a result of is one transaction with a row and a step of the frontier for
-each. Rows and frontiers are gathered and written together, and where everybody stands is read once: a statement
-costs more than what it does here.
+Rows and frontiers are gathered and written together, and where everybody stands is read once: a statement costs
+more than what it does here.
+
+Those who keep step with a relay have no rows of their own. Their frontier says whom they *follow*, and moves with
+that one; who has results of a document is noted once, with the document. Whatever happens to one of them alone, or
+to the relay without them, has them leave first: their own frontier is written, and counts again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Final, assert_never
 
 from peer.storage.budget import ROW_BYTES
@@ -18,6 +22,7 @@ from peer.storage.result_values import (
     Drain,
     DropCursor,
     End,
+    Entry,
     Install,
     Kind,
     Results,
@@ -27,11 +32,12 @@ from peer.storage.result_values import (
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping, Sequence
 
-    from peer.storage.result_values import Change, Entry
+    from peer.storage.result_values import Change, Followers
 
 _STANDING: Final = (
-    "key, state, end_number, frontiers.generation, upto FROM hosted JOIN frontiers ON frontiers.hosted = key"
+    "key, state, end_number, s.generation, upto, follows FROM hosted JOIN standings AS s ON s.hosted = key"
 )
 _FEW_MORE: Final = 4
 """Reading everybody is worth it if no more than so many times as many are here as are wanted."""
@@ -46,6 +52,7 @@ class _Standing:
     end: int | None
     generation: int
     upto: int
+    follows: int | None
 
 
 @dataclass(slots=True)
@@ -58,6 +65,9 @@ class Committing:
     _documents: dict[tuple[bytes, int], int] = field(default_factory=dict)
     _standings: dict[str, _Standing] = field(default_factory=dict)
     _rows: list[tuple[object, ...]] = field(default_factory=list)
+    _followed: list[tuple[object, ...]] = field(default_factory=list)
+    _followers: dict[int, dict[int, _Standing]] | None = None
+    """Who follows whom, by their keys."""
     _moved: dict[int, _Standing] = field(default_factory=dict)
 
     def apply(self, change: Change) -> None:
@@ -68,9 +78,7 @@ class Committing:
             case Results():
                 self._results(change)
             case Together():
-                self._read_standings(len(change.parts))
-                for part in change.parts:
-                    self._results(part)
+                self._together(change)
             case Install():
                 self._install(change)
             case Drain():
@@ -91,8 +99,8 @@ class Committing:
         """Write what is left to write."""
         self._write_rows()
         self.connection.executemany(
-            "UPDATE frontiers SET generation = ?, upto = ? WHERE hosted = ?",
-            [(moved.generation, moved.upto, key) for key, moved in self._moved.items()],
+            "UPDATE frontiers SET generation = ?, upto = ?, follows = ? WHERE hosted = ?",
+            [(moved.generation, moved.upto, moved.follows, key) for key, moved in self._moved.items()],
         )
         self._moved.clear()
 
@@ -103,6 +111,12 @@ class Committing:
             self._rows,
         )
         self._rows.clear()
+        self.connection.executemany(
+            "INSERT INTO followed (number, document, followers)"
+            " SELECT number, seq, ? FROM results WHERE hosted = ? AND number = ?",
+            self._followed,
+        )
+        self._followed.clear()
 
     def _read_standings(self, wanted: int) -> None:
         """Read where everybody stands, where that is about as many as are wanted."""
@@ -138,8 +152,83 @@ class Committing:
             (row.lastrowid, change.generation, change.start, change.start),
         )
 
+    def _together(self, change: Together) -> None:
+        first, *others = change.parts
+        names = () if change.followers is None else change.followers.names
+        self._read_standings(len(change.parts) + len(names))
+        if change.followers is None:
+            self._results(first)
+        else:
+            self._with_followers(first, change.followers)
+        for part in others:
+            self._results(part)
+
+    def _with_followers(self, change: Results, followers: Followers) -> None:
+        """Take documents of a relay, and with it the step that its followers take."""
+        relay = self._standing(change.subscription)
+        self._leave(relay)
+        own = [self._standing(name) for name in followers.names]
+        place = (relay.generation, relay.upto, None)
+        if any((one.generation, one.upto, one.end) != place for one in (relay, *own)):
+            self._one_by_one(change, followers)
+            return
+        staying = {one.key for one in own}
+        known = self._followers_of(relay.key)
+        for one in [one for key, one in known.items() if key not in staying]:
+            self._leave(one)
+        flags = [_flags(own, matched) for matched in followers.matched]
+        charged = {entry.number: len(one) for entry, one in zip(change.entries, flags, strict=True)}
+        new = [entry.number > relay.upto for entry in change.entries]
+        self._take(change, relay, charged)
+        for entry, one in compress(zip(change.entries, flags, strict=True), new):
+            if one:
+                self._followed.append((one, relay.key, entry.number))
+        for one in own:
+            one.generation, one.upto = relay.generation, relay.upto
+            if one.follows != relay.key:
+                one.follows, known[one.key], self._moved[one.key] = relay.key, one, one
+
+    def _one_by_one(self, change: Results, followers: Followers) -> None:
+        """Take the same where somebody does not stand where the relay does: what it has already is ignored."""
+        self._results(change)
+        relay = change.subscription.encode()
+        for place, name in enumerate(followers.names):
+            matched = [matched[place] for matched in followers.matched]
+            entries = [
+                Entry(entry.number, Kind.REFERENCE, data=relay) for entry in compress(change.entries, matched)
+            ]
+            self._results(Results(name, entries, change.frontier))
+
+    def _followers_of(self, relay: int) -> dict[int, _Standing]:
+        """Return who follows a subscription. Everybody who follows anybody is read before anybody moves."""
+        if self._followers is None:
+            self._followers = {}
+            rows = self.connection.execute(f"SELECT id, {_STANDING} WHERE follows IS NOT NULL")
+            for name, key, state, *rest in rows:
+                one = self._standings.setdefault(name, _Standing(key, State(state), *rest))
+                if one.follows is not None:
+                    self._followers.setdefault(one.follows, {})[key] = one
+        return self._followers.setdefault(relay, {})
+
+    def _leave(self, one: _Standing) -> None:
+        """Have a subscription follow nobody any more: it stands where it stood with its relay."""
+        if one.follows is not None:
+            self._followers_of(one.follows).pop(one.key, None)
+            one.follows, self._moved[one.key] = None, one
+
+    def _alone(self, one: _Standing) -> None:
+        """Something happens to a subscription by itself: it follows nobody, and nobody follows it."""
+        self._leave(one)
+        for other in list(self._followers_of(one.key).values()):
+            self._leave(other)
+
     def _results(self, change: Results) -> None:
         was = self._standing(change.subscription)
+        self._alone(was)
+        self._take(change, was, {})
+
+    def _take(self, change: Results, was: _Standing, charged: Mapping[int, int]) -> None:
+        """Take results in. ``charged``: by document, what is stored beside it."""
         generation, upto = change.frontier.generation, change.frontier.upto
         if generation < was.generation:
             raise RemoteStaleGeneration(change.subscription, was.generation, generation)
@@ -150,18 +239,18 @@ class Committing:
             upto = max(was.upto, min(upto, was.end))
         for entry in change.entries:
             if entry.number > was.upto and max(entry.begin, was.upto) < upto:
-                self._store(entry, was, upto)
+                self._store(entry, was, upto, charged.get(entry.number, 0))
         was.generation, was.upto = generation, upto
         self._moved[was.key] = was
 
-    def _store(self, entry: Entry, was: _Standing, upto: int) -> None:
+    def _store(self, entry: Entry, was: _Standing, upto: int, charged: int) -> None:
         # Only a gap can reach beyond what is new and owed; the part within is kept.
         after = None if entry.after is None else max(entry.after, was.upto)
         if entry.kind is Kind.REFERENCE:
             document, name, data = self._document(entry), "", b""
         else:
             document, name, data = None, entry.name, entry.data
-        size = len(data) + len(name.encode()) + ROW_BYTES
+        size = len(data) + len(name.encode()) + ROW_BYTES + charged
         self.added_bytes += size
         number = min(entry.number, upto)
         self._rows.append((was.key, number, int(entry.kind), after, size, self.now, name, data, document))
@@ -199,6 +288,7 @@ class Committing:
 
     def _end(self, change: End) -> None:
         was = self._standing(change.subscription)
+        self._alone(was)
         if was.state is not State.ENDED:
             end = was.upto if was.end is None else min(was.upto, was.end)
             was.state, was.end = State.ENDED, end
@@ -216,3 +306,17 @@ class Committing:
             " ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)",
             (was.key, change.name, change.upto),
         )
+
+
+def _flags(subscriptions: Sequence[_Standing], matched: bytes) -> bytes:
+    """Return a byte per key, up to the last that has one: 1 for the subscriptions that matched.
+
+    >>> own = [_Standing(key, State.LIVE, None, 1, 7, None) for key in (2, 5, 3)]
+    >>> _flags(own, bytes([1, 0, 1]))
+    b'\\x00\\x01\\x01'
+    """
+    keys = [one.key for one in compress(subscriptions, matched)]
+    flags = bytearray(max(keys, default=0))
+    for key in keys:
+        flags[key - 1] = 1
+    return bytes(flags)

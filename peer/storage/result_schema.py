@@ -47,4 +47,24 @@ _REFERENCES: Final = (
     "CREATE INDEX results_by_document ON results (document) WHERE document IS NOT NULL",
 )
 
-RESULT_SCHEMA: Final = Schema("a peer's store of results", 0x44537265, (_FIRST, _REFERENCES))
+# Who keeps step with a relay: where it stands is where the relay does, and what it has is noted with the document,
+# a byte per subscription at the place of its key. So a document takes as many rows for a thousand as for one.
+_FOLLOWERS: Final = (
+    "ALTER TABLE frontiers ADD COLUMN follows INTEGER REFERENCES frontiers",
+    "CREATE INDEX frontiers_by_relay ON frontiers (follows) WHERE follows IS NOT NULL",
+    """
+    CREATE TABLE followed (
+        number INTEGER NOT NULL, document INTEGER NOT NULL REFERENCES results ON DELETE CASCADE,
+        followers BLOB NOT NULL, PRIMARY KEY (number, document)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX followed_by_document ON followed (document)",
+    """
+    CREATE VIEW standings AS
+        SELECT own.hosted AS hosted, coalesce(relay.generation, own.generation) AS generation,
+            coalesce(relay.upto, own.upto) AS upto, own.lowest AS lowest, own.follows AS follows
+        FROM frontiers AS own LEFT JOIN frontiers AS relay ON relay.hosted = own.follows
+    """,
+)
+
+RESULT_SCHEMA: Final = Schema("a peer's store of results", 0x44537265, (_FIRST, _REFERENCES, _FOLLOWERS))

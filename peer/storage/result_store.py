@@ -33,7 +33,24 @@ if TYPE_CHECKING:
 
 _HOSTED: Final = (
     "SELECT id, pattern, columns, start, state, end_number, f.generation, upto, lowest,"
-    " h.generation, epoch, revision, configuration FROM hosted AS h JOIN frontiers AS f ON f.hosted = h.key"
+    " h.generation, epoch, revision, configuration FROM hosted AS h JOIN standings AS f ON f.hosted = h.key"
+)
+# What a subscription has: entries of its own, some of which refer to documents, and documents that it followed.
+_FOLLOWED: Final = (
+    "FROM followed AS f JOIN results AS d ON d.seq = f.document"
+    " WHERE f.number > :after AND substr(f.followers, :key, 1) = x'01'"
+)
+_SIZES: Final = (
+    "SELECT r.number AS number, coalesce(d.size, r.size), coalesce(r.after, r.number - 1) FROM results AS r"
+    " LEFT JOIN results AS d ON d.seq = r.document WHERE r.hosted = :key AND r.number > :after"
+    f" UNION ALL SELECT f.number, d.size, f.number - 1 {_FOLLOWED} ORDER BY number"
+)
+_ENTRIES: Final = (
+    "SELECT r.number AS number, r.kind, coalesce(d.name, r.name), coalesce(d.data, r.data), r.after"
+    " FROM results AS r LEFT JOIN results AS d ON d.seq = r.document"
+    " WHERE r.hosted = :key AND r.number > :after AND r.number <= :last UNION ALL"
+    f" SELECT f.number, {Kind.REFERENCE.value}, d.name, d.data, NULL {_FOLLOWED} AND f.number <= :last"
+    " ORDER BY number"
 )
 
 
@@ -120,7 +137,7 @@ class ResultStore:
         """Return up to where a subscription is complete, and where it ends if that is known; None if not here."""
         with self._database.reading() as connection:
             row: tuple[int, int | None] | None = connection.execute(
-                "SELECT upto, end_number FROM hosted JOIN frontiers ON hosted = key WHERE id = ?", (subscription,)
+                "SELECT upto, end_number FROM hosted JOIN standings ON hosted = key WHERE id = ?", (subscription,)
             ).fetchone()
             return row
 
@@ -133,7 +150,7 @@ class ResultStore:
         # Not by way of ``hosted``, which reads the configuration too.
         with self._database.reading() as connection:
             row: tuple[int, int, int] | None = connection.execute(
-                "SELECT f.generation, upto, lowest FROM hosted JOIN frontiers AS f ON f.hosted = key WHERE id = ?",
+                "SELECT f.generation, upto, lowest FROM hosted JOIN standings AS f ON f.hosted = key WHERE id = ?",
                 (subscription,),
             ).fetchone()
             return row
@@ -166,22 +183,22 @@ class ResultStore:
 
         A long trim is many transactions: a crash leaves some of it done.
         """
-        gone = self._drop(lambda connection: drop_read(connection, self._limits, now))
-        gone += self._drop(lambda connection: drop_unread(connection, self._limits))
+        lowest: dict[int, int] = {}
+        self._drop(lambda connection: drop_read(connection, self._limits, now), lowest)
+        self._drop(lambda connection: drop_unread(connection, self._limits), lowest)
         with self._database.transaction() as connection:
             names = dict(connection.execute("SELECT key, id FROM hosted").fetchall())
             forget_ended(connection, self._limits, now)
-        # Of each subscription the last entry to go stays in the dict, which is the highest.
-        return {names[row.hosted]: row.number for row in sorted(gone, key=lambda row: row.number)}
+        return {names[hosted]: number for hosted, number in lowest.items()}
 
-    def _drop(self, drop_some: Callable[[sqlite3.Connection], list[Dropped]]) -> list[Dropped]:
-        gone: list[Dropped] = []
+    def _drop(self, drop_some: Callable[[sqlite3.Connection], Dropped], lowest: dict[int, int]) -> None:
         while True:
             with self._database.transaction() as connection:
-                more = drop_some(connection)
-            gone += more
-            if len(more) < TRIMMED_AT_ONCE:
-                return gone
+                gone = drop_some(connection)
+            for hosted, number in gone.lowest.items():
+                lowest[hosted] = max(lowest.get(hosted, 0), number)
+            if gone.rows < TRIMMED_AT_ONCE:
+                return
 
 
 def _hosted(row: tuple[Any, ...]) -> Hosted:
@@ -202,23 +219,14 @@ def _hosted(row: tuple[Any, ...]) -> Hosted:
 
 def _stored(connection: sqlite3.Connection, key: int, interval: tuple[int, int], max_bytes: int) -> list[Entry]:
     after, upto = interval
-    found = connection.execute(
-        "SELECT r.number, coalesce(d.size, r.size), coalesce(r.after, r.number - 1) FROM results AS r"
-        " LEFT JOIN results AS d ON d.seq = r.document WHERE r.hosted = ? AND r.number > ? ORDER BY r.number",
-        (key, after),
-    )
+    found = connection.execute(_SIZES, {"key": key, "after": after})
     with closing(found):
         # An entry counts by where it begins: a gap may reach out of the interval.
         inside = takewhile(lambda row: max(row[2], after) < upto, found)
         last = last_that_fits(((number, size) for number, size, _ in inside), max_bytes)
     if last is None:
         return []
-    rows = connection.execute(
-        "SELECT r.number, r.kind, coalesce(d.name, r.name), coalesce(d.data, r.data), r.after FROM results AS r"
-        " LEFT JOIN results AS d ON d.seq = r.document WHERE r.hosted = ? AND r.number > ? AND r.number <= ?"
-        " ORDER BY r.number",
-        (key, after, last),
-    )
+    rows = connection.execute(_ENTRIES, {"key": key, "after": after, "last": last})
     return [
         Entry(min(number, upto), Kind(kind), name, data, None if begin is None else max(begin, after))
         for number, kind, name, data, begin in rows

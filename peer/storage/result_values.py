@@ -148,11 +148,30 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
+class Followers:
+    """Subscriptions that keep step with a relay: each stands where it does before, and where it does afterwards.
+    ``matched``: for each of the relay's entries, which are documents all, a byte per subscription: 1 where it has
+    results."""
+
+    names: Sequence[str]
+    matched: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Together:
     """Results of several subscriptions that are stored all at once or not at all: documents, and what refers to
-    them."""
+    them. ``followers`` are those of the first."""
 
     parts: Sequence[Results]
+    followers: Followers | None = None
+
+    def __post_init__(self) -> None:
+        if self.followers is not None:
+            documents = self.parts[0].entries
+            if any(entry.kind is not Kind.BATCH for entry in documents):
+                raise LocalMisuse(f"{self.parts[0].subscription}: only documents can be followed")
+            if [len(one) for one in self.followers.matched] != [len(self.followers.names)] * len(documents):
+                raise LocalMisuse(f"{self.parts[0].subscription}: it is not known who follows which document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +220,14 @@ def results_of(change: Change) -> Sequence[Results]:
     if isinstance(change, Together):
         return change.parts
     return [change] if isinstance(change, Results) else []
+
+
+def subscriptions_of(change: Change) -> set[str]:
+    """Name the subscriptions whose results a change stores.
+
+    >>> followers = Followers(["t"], [])
+    >>> sorted(subscriptions_of(Together([Results("r", [], Frontier(1, 7))], followers)))
+    ['r', 't']
+    """
+    followers = change.followers if isinstance(change, Together) else None
+    return {part.subscription for part in results_of(change)} | set(followers.names if followers else ())
