@@ -81,7 +81,7 @@ class Watch:
             time.sleep(self._look_s)
 
     def _look(self, i, connection):
-        asked = f"SELECT upto FROM frontiers JOIN hosted ON hosted = key WHERE {NO_RELAY} ORDER BY hosted"
+        asked = f"SELECT upto FROM standings JOIN hosted ON hosted = key WHERE {NO_RELAY} ORDER BY hosted"
         rows = connection.execute(asked).fetchall()
         found = np.array(rows, np.int64).reshape(-1)
         self._seen[i].append((time.monotonic(), found))
@@ -99,6 +99,8 @@ def batches(files, first, last):
             f" WHERE kind IN (1, 5) AND number BETWEEN ? AND ? AND {NO_RELAY}"
         )
         count += connection.execute(asked, (first, last)).fetchone()[0]
+        followed = connection.execute("SELECT followers FROM followed WHERE number BETWEEN ? AND ?", (first, last))
+        count += sum(sum(flags) for (flags,) in followed)
         connection.close()
     return count
 

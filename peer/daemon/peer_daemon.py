@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from overlay.identity import Member
     from overlay.wire.frames import Frame, FromReceiver, FromSender
     from peer.hosting.history import Stretch
+    from peer.storage.result_values import Followers
     from xmlmatch import Pattern
 
 _LOG: Final = logging.getLogger("distributary.peer")
@@ -367,11 +368,15 @@ class PeerDaemon:
         """Store results."""
         self.store_together([(subscription, items, upto)])
 
-    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+    def store_together(
+        self, parts: Sequence[tuple[str, Sequence[Item], int]], followers: Followers | None = None
+    ) -> None:
         """Store results of several subscriptions at once."""
-        self.storing.store_together(parts)
+        self.storing.store_together(parts, followers)
         for subscription, items, _ in parts:
             self.relaying.stored(subscription, items)
+        if followers is not None:
+            self.relaying.followed(parts[0][0], followers)
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from overlay.feeds.items import Item
     from peer.hosting.hosted import Hosted
+    from peer.storage.result_values import Followers
 
 _LOG: Final = logging.getLogger("distributary.relay")
 RELAY: Final = "documents"
@@ -96,6 +97,13 @@ class Relaying:
         if not hosted.is_relay:
             size = sum(self._size(hosted, item) for item in items)
             self._weighing.stored(hosted.outlet.pattern.text, subscription, size)
+
+    def followed(self, relay: str, followers: Followers) -> None:
+        """What follows a relay was stored."""
+        size_of = self.subscriptions[relay].outlet.size_of
+        for name, matched in followers.each():
+            pattern = self.subscriptions[name].outlet.pattern
+            self._weighing.stored(pattern.text, name, sum(matched) * size_of(pattern))
 
     def _size(self, hosted: Hosted, item: Item) -> int:
         relay = self.subscriptions.get(item.data.decode()) if item.kind is Kind.REFERENCE else None

@@ -19,7 +19,7 @@ from peer.daemon.questions import NoAnswer
 from peer.hosting.history import Stretch
 from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
-from peer.storage.result_values import Drain, End, Frontier, Results, State, Together, results_of
+from peer.storage.result_values import Drain, End, Frontier, Results, State, Together, results_of, subscriptions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from peer.daemon.one_writer import OneWriter
     from peer.hosting.host import Host
     from peer.storage.result_store import ResultStore
-    from peer.storage.result_values import Change
+    from peer.storage.result_values import Change, Followers
 
 _LOG: Final = logging.getLogger("distributary.storage")
 _TRIM_S: Final = 60.0
@@ -49,10 +49,13 @@ class Storing:
         self.results = 0
         self._refused: dict[str, float] = {}
 
-    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+    def store_together(
+        self, parts: Sequence[tuple[str, Sequence[Item], int]], followers: Followers | None = None
+    ) -> None:
         """Store results of several subscriptions, soon, and at once."""
         results = [self._results(*part) for part in parts]
-        self.committer.put(results[0] if len(results) == 1 else Together(results))
+        is_one = len(results) == 1 and followers is None
+        self.committer.put(results[0] if is_one else Together(results, followers))
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         generation = self._host.subscriptions[subscription].configuration.generation
@@ -107,21 +110,22 @@ class Storing:
             self._host.committed(part.subscription, part.frontier.upto)
             self.results += len(part.entries)
             self._tell(part.subscription)
+        if isinstance(change, Together) and change.followers is not None:
+            self.results += sum(map(sum, change.followers.matched))
+            for name in change.followers.names:
+                self._host.committed(name, change.parts[0].frontier.upto)
+                self._tell(name)
         if isinstance(change, Drain):
             self._tell(change.subscription)
 
     def _failed(self, change: Change, _: StorageError) -> None:
         """What comes after results that were refused would leave a hole: drop it, and begin from the store."""
-        names, left = set(), {part.subscription for part in results_of(change)}
+        names, left = set(), subscriptions_of(change)
         while left:  # what is stored together with something that is dropped is dropped with it
             names |= left
-            waiting = [other for other in self.committer.changes if left & _subscriptions(other)]
-            left = {name for other in waiting for name in _subscriptions(other)} - names
-        self.committer.drop(lambda other: bool(names & _subscriptions(other)))
+            waiting = [other for other in self.committer.changes if left & subscriptions_of(other)]
+            left = {name for other in waiting for name in subscriptions_of(other)} - names
+        self.committer.drop(lambda other: bool(names & subscriptions_of(other)))
         for name in names:
             self._host.abandon(name)
             self._refused[name] = trio.current_time() + _AGAIN_S
-
-
-def _subscriptions(change: Change) -> set[str]:
-    return {part.subscription for part in results_of(change)}

@@ -22,6 +22,7 @@ from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
 from peer.hosting.relay import follow, may_be_relayed
 from peer.hosting.results import DOCUMENTS
+from peer.storage.result_values import Followers
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern
 
@@ -324,7 +325,8 @@ class Host:
         else:
             part = (hosted.name, items, ready.upto)
             if hosted.is_relay and not (self.is_full or hosted.is_draining):
-                self._port.store_together([part, *self._handed_out(hosted, items, before, ready.upto)])
+                others, followers = self._handed_out(hosted, items, before, ready.upto)
+                self._port.store_together([part, *others], followers)
             else:
                 self._port.store(*part)
             if self.is_full:
@@ -333,22 +335,42 @@ class Host:
 
     def _handed_out(
         self, relay: Hosted, items: Sequence[Item], after: int, upto: int
-    ) -> Iterator[tuple[str, list[Item], int]]:
+    ) -> tuple[list[tuple[str, list[Item], int]], Followers | None]:
         """Refer those whom the relay feeds here to what it has just got, if they have all before it: frames with
-        results would take ten times as long. Yield what is to be stored; it is bounded by the relay's window."""
+        results would take ten times as long. Return what is to be stored, which is bounded by the relay's window:
+        of documents, who follows; whatever else the relay has got, for each by itself."""
         matched = relay.outlet.references(items, relay.name)
+        is_plain = all(item.kind is Kind.RESULTS for item in items) and all(
+            next(iter(found.values())).kind is Kind.REFERENCE for found in matched if found
+        )
+        generation = relay.configuration.generation
+        parts: list[tuple[str, list[Item], int]] = []
+        names: list[str] = []
+        flags = [bytearray() for _ in items]
+        for hosted, pattern in self._in_step(relay, after, upto):
+            found = [one[pattern] for one in matched if pattern in one]
+            hosted.outlet.history.add(found, upto)
+            if hosted.outlet.feeds:
+                self._wake(hosted.name)
+            if is_plain and hosted.configuration.generation == generation:
+                names.append(hosted.name)
+                for flag, one in zip(flags, matched, strict=True):
+                    flag.append(pattern in one)
+            else:
+                parts.append((hosted.name, found, upto))
+        return parts, Followers(names, [bytes(flag) for flag in flags]) if names else None
+
+    def _in_step(self, relay: Hosted, after: int, upto: int) -> Iterator[tuple[Hosted, str]]:
+        """Yield those whom the relay feeds here, and who stand where it stood, moved to where it is; and their
+        patterns."""
         for feed, pattern, serving in relay.outlet.relayed_at(after):
             owner, attempt, _ = self._feeds.get(feed, (None, None, 0))
             hosted = None if owner is None else self.subscriptions.get(owner.configuration.subscription)
             if owner is None or hosted is None or hosted.is_draining or not owner.is_at(after, attempt):
                 continue
-            found = [one[pattern.text] for one in matched if pattern.text in one]
             serving.cursor = upto
             owner.handed(upto)
-            hosted.outlet.history.add(found, upto)
-            if hosted.outlet.feeds:
-                self._wake(hosted.name)
-            yield hosted.name, found, upto
+            yield hosted, pattern.text
 
     def _had(self, relay: str, number: int) -> Stretch:
         """Read a document that a relay has, or had before it ended."""

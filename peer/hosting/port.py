@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from overlay.feeds.items import Item
     from overlay.wire.frames import FromReceiver, FromSender, Open
     from peer.hosting.history import Stretch
+    from peer.storage.result_values import Followers
 
 
 class Port(Protocol):
@@ -21,8 +22,11 @@ class Port(Protocol):
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results and the frontier, together; ``Host.committed`` is called when that is done."""
 
-    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
-        """Store for several subscriptions, all or nothing: whatever refers to something is stored with it."""
+    def store_together(
+        self, parts: Sequence[tuple[str, Sequence[Item], int]], followers: Followers | None = None
+    ) -> None:
+        """Store for several subscriptions, all or nothing: whatever refers to something is stored with it.
+        ``followers``: who comes as far as the first, with references to its documents."""
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results in order."""

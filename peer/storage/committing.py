@@ -177,12 +177,12 @@ class Committing:
         for one in [one for key, one in known.items() if key not in staying]:
             self._leave(one)
         flags = [_flags(own, matched) for matched in followers.matched]
-        charged = {entry.number: len(one) for entry, one in zip(change.entries, flags, strict=True)}
+        charged = {entry.number: len(flagged) for entry, flagged in zip(change.entries, flags, strict=True)}
         new = [entry.number > relay.upto for entry in change.entries]
         self._take(change, relay, charged)
-        for entry, one in compress(zip(change.entries, flags, strict=True), new):
-            if one:
-                self._followed.append((one, relay.key, entry.number))
+        for entry, flagged in compress(zip(change.entries, flags, strict=True), new):
+            if flagged:
+                self._followed.append((flagged, relay.key, entry.number))
         for one in own:
             one.generation, one.upto = relay.generation, relay.upto
             if one.follows != relay.key:
@@ -192,8 +192,7 @@ class Committing:
         """Take the same where somebody does not stand where the relay does: what it has already is ignored."""
         self._results(change)
         relay = change.subscription.encode()
-        for place, name in enumerate(followers.names):
-            matched = [matched[place] for matched in followers.matched]
+        for name, matched in followers.each():
             entries = [
                 Entry(entry.number, Kind.REFERENCE, data=relay) for entry in compress(change.entries, matched)
             ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from peer.storage.errors import LocalMisuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from peer.storage.log_values import Version
 
@@ -155,6 +155,15 @@ class Followers:
 
     names: Sequence[str]
     matched: Sequence[bytes]
+
+    def each(self) -> Iterator[tuple[str, Sequence[int]]]:
+        """Yield each subscription, and of which of the relay's entries it has results.
+
+        >>> list(Followers(["s", "t"], [bytes([1, 0]), bytes([1, 1])]).each())
+        [('s', [1, 1]), ('t', [0, 1])]
+        """
+        for name, *matched in zip(self.names, *self.matched, strict=True):
+            yield name, matched
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,8 @@ def judge(
             relayed = {
                 seq: truth.relayed(data)
                 for seq, data in connection.execute(
-                    "SELECT seq, data FROM results WHERE seq IN (SELECT document FROM results)"
+                    "SELECT seq, data FROM results WHERE seq IN"
+                    " (SELECT document FROM results UNION ALL SELECT document FROM followed)"
                 )
             }
             for one in mine:
@@ -199,11 +200,13 @@ class _Rows:
     def of(self, one: Owed) -> Iterator[tuple[int, int, int, float, bool]]:
         """Yield number, kind, after, when by our clock it was stored, and whether it is right."""
         rows = self.connection.execute(
-            "SELECT number, kind, after, at, document, data FROM results JOIN hosted ON hosted = key"
-            " WHERE id = ? ORDER BY seq",
-            (one.name,),
+            "SELECT seq, number, kind, after, at, document, data FROM results JOIN hosted ON hosted = key"
+            " WHERE id = :name UNION ALL SELECT d.seq, d.number, :kind, NULL, d.at, d.seq, x'' FROM hosted"
+            " JOIN followed AS f ON substr(f.followers, key, 1) = x'01' JOIN results AS d ON d.seq = f.document"
+            " WHERE id = :name ORDER BY seq",
+            {"name": one.name, "kind": Kind.REFERENCE.value},
         )
-        for number, kind, after, at, document, data in rows:
+        for _, number, kind, after, at, document, data in rows:
             if kind == Kind.REFERENCE:
                 meant = self.relayed.get(document)
                 is_right = meant is not None and self.truth.is_right_reference(one.pattern, number, meant)

@@ -15,7 +15,7 @@ from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
 from peer.storage.errors import StorageError
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Frontier, ResultLimits, Results, Together, results_of
+from peer.storage.result_values import Frontier, ResultLimits, Results, Together, results_of, subscriptions_of
 from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
 from scenarios.simulation.tasks import Tasks
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from overlay.feeds.items import Item
     from overlay.wire.frames import Frame, Open
     from peer.hosting.configuration import Configuration
-    from peer.storage.result_values import Change
+    from peer.storage.result_values import Change, Followers
     from scenarios.simulation.agenda import Agenda
     from scenarios.simulation.wires import Wires
 
@@ -260,9 +260,11 @@ class PeerMachine:
         """Store results."""
         self.disk.put(self._results(subscription, items, upto))
 
-    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+    def store_together(
+        self, parts: Sequence[tuple[str, Sequence[Item], int]], followers: Followers | None = None
+    ) -> None:
         """Store results of several subscriptions at once."""
-        self.disk.put(Together([self._results(*part) for part in parts]))
+        self.disk.put(Together([self._results(*part) for part in parts], followers))
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         assert self.host is not None
@@ -293,12 +295,12 @@ class PeerMachine:
     # The disk.
 
     def _committed(self, change: Change, _: bool) -> None:
-        for part in results_of(change):
-            found = self.results.frontier(part.subscription)
+        for name in sorted(subscriptions_of(change)):
+            found = self.results.frontier(name)
             assert found is not None
-            self._safe[part.subscription] = found.upto
+            self._safe[name] = found.upto
             if self.host is not None:
-                self.host.committed(part.subscription, part.frontier.upto)
+                self.host.committed(name, results_of(change)[0].frontier.upto)
 
     def _tick(self, life: int) -> None:
         if life != self.life or self.host is None:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
+from overlay.feeds.items import Item, Kind
 from peer.hosting.configuration import encode
 from peer.hosting.host import Host
 from peer.hosting.source_views import Body, SourceViews
@@ -22,10 +24,10 @@ from xmlmatch import Document
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from overlay.feeds.items import Item
     from overlay.wire.frames import Open
     from peer.hosting.configuration import Configuration
     from peer.hosting.history import Stretch
+    from peer.storage.result_values import Followers
     from scenarios.simulation.agenda import Agenda
     from scenarios.simulation.nodes import Between
 
@@ -84,10 +86,18 @@ class _Machine:
         self._stored.append((subscription, upto))
         self._timed.made.extend((self.name, subscription, item) for item in items)
 
-    def store_together(self, parts: Sequence[tuple[str, Sequence[Item], int]]) -> None:
+    def store_together(
+        self, parts: Sequence[tuple[str, Sequence[Item], int]], followers: Followers | None = None
+    ) -> None:
         """Store for several."""
         for part in parts:
             self.store(*part)
+        relay, items, upto = parts[0]
+        for name, matched in followers.each() if followers else ():
+            meant = compress(items, matched)
+            self.store(
+                name, [Item(one.number, Kind.REFERENCE, relay.encode(), name=one.name) for one in meant], upto
+            )
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Nothing needs to be read back: everybody is up to date, or begins with the next document."""

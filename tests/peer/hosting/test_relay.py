@@ -1,6 +1,7 @@
 """Whole documents on a machine: matching them there gives the very bytes that the source would send."""
 
 import random
+from itertools import compress
 
 import pytest
 from hypothesis import given
@@ -110,9 +111,15 @@ class Port:
     def store(self, subscription, items, upto):
         self.kept.setdefault(subscription, []).extend(items)
 
-    def store_together(self, parts):
+    def store_together(self, parts, followers=None):
         for part in parts:
             self.store(*part)
+        relay, items, upto = parts[0]
+        for name, matched in followers.each() if followers else ():
+            found = compress(items, matched)
+            self.store(
+                name, [Item(one.number, Kind.REFERENCE, relay.encode(), name=one.name) for one in found], upto
+            )
 
     def stored(self, subscription, after, upto, most_bytes):
         return Stretch([one for one in self.kept.get(subscription, []) if after < one.number <= upto], upto)
