@@ -1,6 +1,7 @@
 """Those who keep step with a relay are stored with its documents, and read as if each had rows of its own."""
 
 import random
+import sqlite3
 
 import pytest
 
@@ -21,6 +22,8 @@ from peer.storage import (
     State,
     Together,
 )
+from peer.storage.database import Database, Schema
+from peer.storage.result_schema import RESULT_SCHEMA
 
 EVERYTHING = 1 << 40
 RELAYS = ["r", "q"]
@@ -259,3 +262,24 @@ def test_a_cursor_of_a_follower_keeps_the_document(tmp_path):
 def test_what_cannot_be_followed_is_refused(parts, matched):
     with pytest.raises(LocalMisuse):
         Together(parts, Followers(("s",), matched))
+
+
+def test_a_store_of_the_format_before_is_brought_over_with_all_it_has(tmp_path):
+    before = Schema(RESULT_SCHEMA.what, RESULT_SCHEMA.application_id, RESULT_SCHEMA.steps[:2])
+    Database(tmp_path / "store", before).close()
+    with sqlite3.connect(tmp_path / "store") as connection:
+        for key, name in ((1, "r"), (2, "s")):
+            connection.execute(
+                "INSERT INTO hosted (key, id, pattern, columns, start, state)"
+                " VALUES (?, ?, '//a', x'', 0, 'live')",
+                (key, name),
+            )
+            connection.execute("INSERT INTO frontiers VALUES (?, 1, 1, 0)", (key,))
+        columns = "(hosted, number, kind, size, at, name, data, document)"
+        row = f"INSERT INTO results {columns} VALUES (?, 1, ?, ?, 1, ?, ?, ?)"
+        connection.execute(row, (1, Kind.BATCH, 100, "d1", b"x", None))
+        connection.execute(row, (2, Kind.REFERENCE, 64, "", b"", 1))
+    with opened(tmp_path / "store") as store:
+        assert store.frontier("s") == Frontier(1, 1)
+        store.commit([step(2, {"s": 1})])
+        assert [(one.number, one.name) for one in store.entries("s", 0, 9, EVERYTHING)] == [(1, "d1"), (2, "d2")]

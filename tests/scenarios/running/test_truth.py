@@ -141,3 +141,25 @@ def test_references_are_right_if_what_they_refer_to_is(right, tmp_path):
         connection.execute("UPDATE results SET data = x'00' WHERE hosted = 3 AND number = 7")
     said = [one.split(") ")[-1] for one in verdict(path).violations]
     assert said == ["has another result for 7", "has another result for 8"]
+
+
+def test_what_was_followed_is_judged_by_the_document_and_who_followed_it(right, tmp_path):
+    path, whole = tmp_path / "results.sqlite", Pattern.parse("/*{cont}")
+    shutil.copy(right, path)
+    with ResultStore.open(path, clock=lambda: 111.0) as store:
+        kept = [Entry(one.number, Kind.BATCH, "", batch(whole, one.body)) for one in DOCUMENTS[1:]]
+        store.commit([Begin("r", whole.text, write_columns(whole), 2, 1), Results("r", kept, Frontier(1, 9))])
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM results WHERE hosted = 1")
+        connection.execute(
+            "INSERT INTO followed (number, document, followers)"
+            " SELECT number, seq, x'01' FROM results WHERE hosted = 3"
+        )
+    found = verdict(path)
+    assert (found.delivered, found.wrong) == (7 + 4, 0)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE followed SET followers = x'00' WHERE number = 7")
+        other = "(SELECT data FROM results WHERE hosted = 3 AND number = 9)"
+        connection.execute(f"UPDATE results SET data = {other} WHERE hosted = 3 AND number = 8")
+    said = sorted(one.split(") ")[-1] for one in verdict(path).violations)
+    assert said == ["has another result for 8", "lacks 7"]
