@@ -121,12 +121,18 @@ def test_what_was_expected_and_is_not_so_is_said():
     ]  # fmt: skip
 
 
-def test_references_are_right_if_what_they_refer_to_is(right, tmp_path):
-    path, whole = tmp_path / "results.sqlite", Pattern.parse("/*{cont}")
+def with_relay(right, path):
+    """Copy the store, and add a relay that has all documents."""
+    whole = Pattern.parse("/*{cont}")
     shutil.copy(right, path)
     with ResultStore.open(path, clock=lambda: 111.0) as store:
         kept = [Entry(one.number, Kind.BATCH, "", batch(whole, one.body)) for one in DOCUMENTS[1:]]
         store.commit([Begin("r", whole.text, write_columns(whole), 2, 1), Results("r", kept, Frontier(1, 9))])
+    return path
+
+
+def test_references_are_right_if_what_they_refer_to_is(right, tmp_path):
+    path = with_relay(right, tmp_path / "results.sqlite")
     with sqlite3.connect(path) as connection:
         meant = "(SELECT seq FROM results AS d WHERE d.number = results.number AND d.hosted = 3)"
         connection.execute(f"UPDATE results SET kind = 5, data = x'', document = {meant} WHERE hosted = 1")
@@ -144,11 +150,7 @@ def test_references_are_right_if_what_they_refer_to_is(right, tmp_path):
 
 
 def test_what_was_followed_is_judged_by_the_document_and_who_followed_it(right, tmp_path):
-    path, whole = tmp_path / "results.sqlite", Pattern.parse("/*{cont}")
-    shutil.copy(right, path)
-    with ResultStore.open(path, clock=lambda: 111.0) as store:
-        kept = [Entry(one.number, Kind.BATCH, "", batch(whole, one.body)) for one in DOCUMENTS[1:]]
-        store.commit([Begin("r", whole.text, write_columns(whole), 2, 1), Results("r", kept, Frontier(1, 9))])
+    path = with_relay(right, tmp_path / "results.sqlite")
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM results WHERE hosted = 1")
         connection.execute(
