@@ -50,7 +50,9 @@ class Intake:
     @property
     def covered(self) -> int:
         """Up to where every input is known."""
-        return min(one.covered for one in self._inputs)
+        if len(self._inputs) == 1:
+            return self._inputs[0].covered
+        return min([one.covered for one in self._inputs])
 
     def take(self, number: int, item: Item | None, covered: int) -> None:
         """Take an item of one input in, and up to where that input is covered now."""
@@ -58,6 +60,12 @@ class Intake:
         if item is not None:
             one.items[item.number] = item
         one.covered = max(one.covered, covered)
+
+    def skip_to(self, upto: int) -> None:
+        """Everything up to a document is known another way, and nothing of it has been taken in."""
+        self.frontier = upto
+        for one in self._inputs:
+            one.covered = upto
 
     def forget(self, upto: int) -> list[int]:
         """Drop what is known elsewhere already, up to a document; return how many bytes of each input that is."""

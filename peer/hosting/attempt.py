@@ -39,12 +39,18 @@ class Attempt:
     @property
     def is_live(self) -> bool:
         """Whether every feed is open."""
-        return all(feed.stage is Stage.LIVE for feed in self.feeds)
+        for feed in self.feeds:
+            if feed.stage is not Stage.LIVE:
+                return False
+        return True
 
     @property
     def has_failed(self) -> bool:
         """Whether some feed has ended, cannot give what is owed, or comes from too far."""
-        return any(feed.stage is Stage.ENDED or feed.missing or feed.is_too_deep for feed in self.feeds)
+        for feed in self.feeds:  # a loop, here and below: it is asked for every frame
+            if feed.stage is Stage.ENDED or feed.missing or feed.is_too_deep:
+                return True
+        return False
 
     @property
     def is_too_deep(self) -> bool:
@@ -58,14 +64,15 @@ class Attempt:
 
     def is_at(self, number: int) -> bool:
         """Whether its one input covers everything up to a document, and nothing waits to be taken out."""
-        return self.is_live and len(self.feeds) == 1 and self.feeds[0].covered == number == self.intake.frontier
+        feed = self.feeds[0]
+        is_there = feed.covered == number == self.intake.frontier
+        return is_there and len(self.feeds) == 1 and feed.stage is Stage.LIVE
 
     def skip_to(self, upto: int) -> None:
         """Everything up to a document has come another way."""
-        for number, feed in enumerate(self.feeds):
+        for feed in self.feeds:
             feed.covered = upto
-            self.intake.take(number, None, upto)
-        self.intake.forget(upto)
+        self.intake.skip_to(upto)
 
     def handle(self, number: int, frame: FromSender) -> None:
         """Take a frame of one feed in. ``MalformedFrame`` if it does not follow on the last."""

@@ -165,6 +165,14 @@ class Feeding:
         for frame in waiting:
             self.port.send(site, frame)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether its best choice feeds it, and nothing else is being tried: time brings nothing."""
+        current = self.current
+        if current is None or self.trial is not None or not current.is_live:
+            return False
+        return current.place == 0 or not self._choices
+
     def tick(self, now: float) -> None:
         """Give up what takes too long, and try what is better than the current choice."""
         for attempt in (self.trial, self.current):
@@ -193,10 +201,10 @@ class Feeding:
         self.frontier = ready.upto
         return ready
 
-    def is_at(self, number: int, attempt: Attempt | None) -> bool:
+    def is_at(self, number: int, attempt: Attempt) -> bool:
         """Say whether an attempt alone feeds it, and everything up to a document, and nothing else, has come."""
-        is_alone = self.current is attempt is not None and self.trial is None and self.frontier == number
-        return is_alone and attempt is not None and attempt.is_at(number)
+        is_alone = self.current is attempt and self.trial is None and self.frontier == number
+        return is_alone and attempt.is_at(number)
 
     def handed(self, upto: int) -> None:
         """What its one input has up to a document was handed over without frames."""
@@ -296,6 +304,8 @@ class Feeding:
         return tuple(one.site for one in self._choices[place]) or (self.source,)
 
     def _judge(self, attempt: Attempt, now: float) -> None:
+        if not attempt.has_failed:
+            return
         if attempt.is_too_deep:
             # Configurations follow a fixed order and make no circles: whoever signed this has to know.
             _LOG.error("fed in a circle", extra={
@@ -303,8 +313,7 @@ class Feeding:
                 "inputs": [one.subscription for one in attempt.inputs],
             })  # fmt: skip
             self.circles += 1
-        if attempt.has_failed:
-            self._failed(attempt, now)
+        self._failed(attempt, now)
 
     def _failed(self, attempt: Attempt, now: float) -> None:
         self._rest(attempt.place, now, attempt.missing)

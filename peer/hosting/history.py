@@ -47,10 +47,15 @@ class History:
 
     def add(self, items: Sequence[Item], upto: int) -> None:
         """Add what came for the documents in (frontier, upto]."""
-        if upto < self.frontier or any(not self.frontier < item.number <= upto for item in items):
-            raise ValueError(f"items outside ({self.frontier}, {upto}]")
+        size = 0
+        for item in items:
+            if not self.frontier < item.number <= upto:
+                raise ValueError(f"item {item.number} is outside ({self.frontier}, {upto}]")
+            size += len(item.data)
+        if upto < self.frontier:
+            raise ValueError(f"it goes back from {self.frontier} to {upto}")
         self._recent.extend(items)
-        self._size += sum(len(item.data) for item in items)
+        self._size += size
         self.frontier = upto
         self._forget()
 

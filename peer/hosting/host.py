@@ -61,6 +61,8 @@ class Host:
         self._failovers = 0
         self._own: deque[FromReceiver | FromSender] = deque()
         self._awake: dict[str, None] = {}
+        self._behind: dict[str, None] = {}
+        """Whose feeds could be sent more at once, but have had their turn."""
         self._served: dict[tuple[str, int], str] = {}
         self._early: dict[tuple[str, int], Open] = {}
         self._relay: tuple[Input, ...] = ()
@@ -180,11 +182,13 @@ class Host:
     def tick(self, now: float) -> None:
         """Do what time brings."""
         for hosted in list(self.subscriptions.values()):
-            hosted.feeding.tick(now)
+            if not hosted.feeding.is_settled:
+                hosted.feeding.tick(now)
+                if hosted.feeding.trial is not None:
+                    self._wake(hosted.name)
             if self.is_full:
                 self._feed_on(hosted, hosted.frontier)
-            if hosted.feeding.trial is not None or hosted.outlet.is_behind:
-                self._wake(hosted.name)
+        self._awake |= self._behind
         self._finish_draining(now)
         self._run(now)
 
@@ -202,7 +206,7 @@ class Host:
     @property
     def has_work(self) -> bool:
         """Whether feeds that are behind could be sent more: call ``tick`` again soon."""
-        return any(hosted.outlet.is_behind for hosted in self.subscriptions.values())
+        return bool(self._behind)
 
     @property
     def feeds_given(self) -> int:
@@ -244,14 +248,25 @@ class Host:
             while self._own:
                 self._handle(self.site, self._own.popleft(), now)
             awake, self._awake = self._awake, {}
-            for hosted in [self.subscriptions[name] for name in awake if name in self.subscriptions]:
+            for name in awake:
+                hosted = self.subscriptions.get(name)
+                if hosted is None:
+                    self._behind.pop(name, None)
+                    continue
                 while self._advance(hosted, now):
                     pass
                 self._tell_level(hosted)
-                for site, frame in hosted.outlet.pump():
-                    self.send(site, frame)
+                self._pump(hosted)
             if not self._own and not self._awake:
                 return
+
+    def _pump(self, hosted: Hosted) -> None:
+        for site, frame in hosted.outlet.pump():
+            self.send(site, frame)
+        if hosted.outlet.is_behind:
+            self._behind[hosted.name] = None
+        else:
+            self._behind.pop(hosted.name, None)
 
     def _tell_level(self, hosted: Hosted) -> None:
         if hosted.feeding.is_live:
@@ -347,6 +362,7 @@ class Host:
         parts: list[tuple[str, list[Item], int]] = []
         names: list[str] = []
         flags = [bytearray() for _ in items]
+        both = list(zip(flags, matched, strict=True))
         for hosted, pattern in self._in_step(relay, after, upto):
             found = [one[pattern] for one in matched if pattern in one]
             hosted.outlet.history.add(found, upto)
@@ -354,7 +370,7 @@ class Host:
                 self._wake(hosted.name)
             if is_plain and hosted.configuration.generation == generation:
                 names.append(hosted.name)
-                for flag, one in zip(flags, matched, strict=True):
+                for flag, one in both:
                     flag.append(pattern in one)
             else:
                 parts.append((hosted.name, found, upto))
@@ -363,14 +379,15 @@ class Host:
     def _in_step(self, relay: Hosted, after: int, upto: int) -> Iterator[tuple[Hosted, str]]:
         """Yield those whom the relay feeds here, and who stand where it stood, moved to where it is; and their
         patterns."""
-        for feed, pattern, serving in relay.outlet.relayed_at(after):
-            owner, attempt, _ = self._feeds.get(feed, (None, None, 0))
-            hosted = None if owner is None else self.subscriptions.get(owner.configuration.subscription)
-            if owner is None or hosted is None or hosted.is_draining or not owner.is_at(after, attempt):
+        for pattern, serving in relay.outlet.relayed_at(after):
+            known = self._feeds.get(serving.feed)
+            if known is None or not known[0].is_at(after, known[1]):
                 continue
-            serving.cursor = upto
-            owner.handed(upto)
-            yield hosted, pattern.text
+            hosted = self.subscriptions.get(known[0].configuration.subscription)
+            if hosted is not None and not hosted.is_draining:
+                serving.cursor = upto
+                known[0].handed(upto)
+                yield hosted, pattern
 
     def _had(self, relay: str, number: int) -> Stretch:
         """Read a document that a relay has, or had before it ended."""

@@ -154,12 +154,13 @@ class Outlet:
         self._rematching.rest()
         return out
 
-    def relayed_at(self, number: int) -> list[tuple[int, Pattern, Serving]]:
-        """List the feeds of this machine that want documents matched and have had all up to one."""
+    def relayed_at(self, number: int) -> list[tuple[str, Serving]]:
+        """List the feeds of this machine that want documents matched and have had all up to one; each with the
+        pattern that it wants."""
         return [
-            (feed.serving.feed, feed.matched, feed.serving)
+            (feed.cut[1], feed.serving)
             for feed in self.feeds.values()
-            if feed.matched is not None and feed.site == self.site and feed.serving.cursor == number
+            if feed.serving.cursor == number and feed.matched is not None and feed.site == self.site
         ]
 
     def references(self, items: Sequence[Item], relay: str) -> list[dict[str, Item]]:
@@ -173,7 +174,11 @@ class Outlet:
     @property
     def is_behind(self) -> bool:
         """Whether some feed could be sent more at once."""
-        return any(f.serving.may_send and f.serving.cursor < self.history.frontier for f in self.feeds.values())
+        frontier = self.history.frontier
+        for feed in self.feeds.values():
+            if feed.serving.cursor < frontier and feed.serving.may_send:
+                return True
+        return False
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ _FEW: Final = 4
 """For fewer feeds than this that are behind, each pattern is matched alone."""
 _MOST_MADE: Final = 64 << 20
 """How many bytes of results are kept while feeds take turns with the same documents."""
-_MEASURED: Final = 16
+_MEASURED: Final = 128
 """Of so many documents one is written out for a pattern, to know how much its results take."""
 
 
@@ -103,6 +103,7 @@ class Rematching:
         self._matcher = Matcher()
         self._keys: dict[str, int] = {}
         self._links: dict[int, Link] = {}
+        self._texts: dict[int, str] = {}
         self._sizes: dict[int, int] = {}
         self._matched: tuple[Item, Document, Matches] | None = None
         self._made: dict[int, dict[str, Item]] = {}
@@ -115,7 +116,7 @@ class Rematching:
         """A pattern is going to be asked for."""
         if pattern.text not in self._keys:
             self._keys[pattern.text] = key = self._matcher.add(pattern)
-            self._links[key] = whole_link(pattern)
+            self._links[key], self._texts[key] = whole_link(pattern), pattern.text
             self._forget()  # made without it: it would seem to have no results
             self._matched = None
 
@@ -124,7 +125,7 @@ class Rematching:
         for text in self._keys.keys() - wanted:
             key = self._keys.pop(text)
             self._matcher.remove(key)
-            del self._links[key]
+            del self._links[key], self._texts[key]
             self._sizes.pop(key, None)
             self._matched = None  # it knows of keys that are gone
 
@@ -150,7 +151,7 @@ class Rematching:
             if key not in self._sizes or (item.number + key) % _MEASURED == 0:
                 self._sizes[key] = len(from_document(self._links[key], matches, place, document))
         reference = Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name)
-        return {self._links[key].view.text: reference for key in matches.keys.tolist()}
+        return dict.fromkeys([self._texts[key] for key in matches.keys.tolist()], reference)
 
     def size(self, pattern: Pattern) -> int:
         """Say about how many bytes the results of a pattern that is wanted take, where it has any."""
@@ -173,7 +174,7 @@ class Rematching:
         self._made[item.number] = made = {}
         for place, key in enumerate(matches.keys.tolist()):
             data = from_document(self._links[key], matches, place, document)
-            made[self._links[key].view.text] = Item(item.number, Kind.RESULTS, data, name=item.name)
+            made[self._texts[key]] = Item(item.number, Kind.RESULTS, data, name=item.name)
             self._made_bytes += len(data)
 
     def _match(self, item: Item) -> tuple[Document, Matches]:
