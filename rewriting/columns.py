@@ -52,7 +52,7 @@ class ColumnLimits:
     max_positions: int = 1 << 24
 
 
-_LIMITS: Final = ColumnLimits()
+LIMITS: Final = ColumnLimits()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,7 @@ def number(value: int) -> bytes:
     return bytes(out)
 
 
-def decode_untrusted(data: bytes, limits: ColumnLimits = _LIMITS) -> Columns:
+def decode_untrusted(data: bytes, limits: ColumnLimits = LIMITS) -> Columns:
     """Read columns; raise ``MalformedColumnsError`` for anything ``encode`` would not write, or over a limit."""
     if len(data) > limits.max_bytes:
         raise MalformedColumnsError(f"over {limits.max_bytes:,} bytes", limits.max_bytes)

@@ -81,6 +81,19 @@ class Link:
             raise WrongColumnsError(str(self.view), f"nodes, names or texts missing for query node {n}")
 
     @cached_property
+    def carried(self) -> NDArray[np.int64]:
+        """The lists in the order of query nodes: of which query node, of which node of the view, what of it."""
+        order = sorted(range(len(self.provisions)), key=lambda i: self.provisions[i].query_node)
+        rows = [(self.provisions[i].query_node, self.provisions[i].view_node, self._wants[i]) for i in order]
+        return np.array(rows, np.int64).reshape(-1, 3).T.copy()
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Whether lists travel as they are, one for a query node."""
+        nodes = {p.query_node for p in self.provisions}
+        return len(nodes) == len(self.provisions) and not any(p.by_name or p.by_value for p in self.provisions)
+
+    @cached_property
     def _wants(self) -> NDArray[np.uint8]:
         """What travels of the nodes of each provision, as bits."""
         payloads = {VAL_LEVEL: VAL, CONT_LEVEL: CONT}
@@ -233,6 +246,17 @@ class Rewriting:
             forest.pre[own], forest.span[own], forest.level[own], forest.label[own], forest.labels,
             np.take(vals, own, axis=1), np.take(forest.conts, own, axis=1), payload,
         )  # fmt: skip
+
+    @cached_property
+    def as_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bytes]:
+        """What the links carry, behind each other, and where each ends; the query nodes whose value is fixed, and
+        where that begins and ends; those values."""
+        carried = np.concatenate([link.carried for link in self.links], axis=1)
+        last = np.array(list(accumulate(len(link.provisions) for link in self.links)))
+        ends = list(accumulate(len(text) for _, text in self._fixed))
+        fixed = [(n, end - len(text), end) for (n, text), end in zip(self._fixed, ends, strict=True)]
+        texts = b"".join(text.tobytes() for _, text in self._fixed)
+        return carried, last, np.array(fixed, np.int64).reshape(-1, 3).T.copy(), texts
 
     @cached_property
     def _nothing_more(self) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rewriting import at_once
 from rewriting.candidate_table import find_candidates
 from rewriting.columns import decode_untrusted, encode
 from rewriting.contents import text_of
@@ -26,6 +27,10 @@ def warm() -> None:
     for rewriting in (*rewritings(query, [*views, apart[1]], 1), *rewritings(query, apart, 1)):
         sent = [encode(link.send(match(link.view, document))) for link in rewriting.links]
         list(rewriting.receive([decode_untrusted(data) for data in sent]).rows())
+        at_once.join(rewriting, sent)
+        for link, data in zip(rewriting.links, sent, strict=True):
+            at_once.holds(link, data)
+            at_once.cut(link, link, data)
     text_of(b"<a/>")
     Statistics.measure(views, [document])  # last: it matches, and ``xmlmatch.warm`` compiles that meanwhile
 

@@ -49,14 +49,16 @@ def reduce(
     lengths = np.array([len(c) for c in candidates], dtype=np.int64)
     first = np.array([0, *accumulate(map(len, candidates))])
     nodes = np.concatenate(candidates).astype(np.int32, copy=False)
-    _reduce(pattern.parents, pattern.axes, forest.parent, forest.size, forest.level, nodes, first, lengths)
+    reduce_lists(pattern.parents, pattern.axes, forest.parent, forest.size, forest.level, nodes, first, lengths)
     return tuple(
         nodes[start : start + n].copy() for start, n in zip(first.tolist(), lengths.tolist(), strict=False)
     )
 
 
 @kernel
-def _reduce(parents: Any, axes: Any, up: Any, size: Any, level: Any, nodes: Any, first: Any, lengths: Any) -> None:
+def reduce_lists(
+    parents: Any, axes: Any, up: Any, size: Any, level: Any, nodes: Any, first: Any, lengths: Any
+) -> None:
     """Shrink ``nodes[first[i] : first[i] + lengths[i]]`` in place, all lengths to 0 if any set is empty."""
     marks = np.zeros(up.size, np.int32)
     stamp = 0

@@ -13,7 +13,15 @@ from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
 from overlay.wire.frames import Cancel, Credit, Ended, Level, Opened
 from peer.hosting.relay import Rematching, asked_by_many
-from peer.hosting.results import DOCUMENTS, MATCH, BadLink, cut_columns, read_cut_untrusted, read_whole
+from peer.hosting.results import (
+    DOCUMENTS,
+    MATCH,
+    BadLink,
+    cut_at_once,
+    cut_columns,
+    read_cut_untrusted,
+    read_whole,
+)
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern, PatternError
 
@@ -125,7 +133,7 @@ class Outlet:
     def pump(self) -> list[tuple[str, FromSender]]:
         """Send what every feed may get now; ``is_behind`` says if more is left for another round."""
         out: list[tuple[str, FromSender]] = []
-        done = _Cuts(self.pattern)
+        done = _Cuts()
         many = asked_by_many(sum(f.serving.cursor < self.history.frontier for f in self.feeds.values()))
         for key, feed in list(self.feeds.items()):
             serving = feed.serving
@@ -183,10 +191,9 @@ class Outlet:
 
 @dataclass(slots=True)
 class _Cuts:
-    """What was cut in one round: each cut is made once, whoever asks for it. Of what was read, only the last is
-    kept: feeds that are up to date all want that."""
+    """What was cut in one round: each cut is made once, whoever asks for it. Of what had to be read for that, only
+    the last is kept: feeds that are up to date all want that."""
 
-    pattern: Pattern
     _read: dict[int, Columns] = field(default_factory=dict)
     _made: dict[tuple[bytes, str, int], bytes] = field(default_factory=dict)
 
@@ -196,7 +203,13 @@ class _Cuts:
             return item
         key = (*cut, item.number)
         if key not in self._made:
-            if item.number not in self._read:
-                self._read = {item.number: read_whole(self.pattern, item.data)}
-            self._made[key] = cut_columns(link, self._read[item.number])
+            self._made[key] = self._cut(link, item)
         return Item(item.number, Kind.RESULTS, self._made[key], name=item.name) if self._made[key] else None
+
+    def _cut(self, link: Link, item: Item) -> bytes:
+        quickly = cut_at_once(link, item.data)
+        if quickly is not None:
+            return quickly
+        if item.number not in self._read:
+            self._read = {item.number: read_whole(link.view, item.data)}
+        return cut_columns(link, self._read[item.number])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from rewriting import at_once
 from rewriting.columns import Columns, decode_untrusted, encode
 from rewriting.errors import RewritingError, WrongColumnsError
 from rewriting.execution import Link, Rewriting, links_of
@@ -87,6 +88,12 @@ def read_whole(pattern: Pattern, data: bytes) -> Columns:
     return columns
 
 
+def is_whole(pattern: Pattern, data: bytes) -> bool:
+    """Say whether there are results, and not nothing; ``RewritingError`` if they are none of this pattern."""
+    quickly = at_once.holds(whole_link(pattern), data)
+    return bool(read_whole(pattern, data)) if quickly is None else quickly
+
+
 def write_cut(link: Link) -> bytes:
     """Write what a link carries, to be asked for."""
     return msgspec.msgpack.encode([tuple(p[:6]) for p in link.provisions])
@@ -115,7 +122,13 @@ def read_cut_untrusted(view: Pattern, query: Pattern, cut: bytes) -> Link:
 
 def cut_results(link: Link, data: bytes) -> bytes:
     """Make what a link carries from whole results; empty for nothing."""
-    return cut_columns(link, read_whole(link.view, data))
+    quickly = cut_at_once(link, data)
+    return cut_columns(link, read_whole(link.view, data)) if quickly is None else quickly
+
+
+def cut_at_once(link: Link, data: bytes) -> bytes | None:
+    """Make what a link carries from whole results in the quick way; None where there is none."""
+    return at_once.cut(link, whole_link(link.view), data)
 
 
 def cut_columns(link: Link, whole: Columns) -> bytes:
@@ -160,7 +173,10 @@ class Joining:
         if self.rewriting is None and own:
             return inputs[0]
         if self.rewriting is None:
-            return inputs[0] if read_whole(self.query, inputs[0]) else b""
+            return inputs[0] if is_whole(self.query, inputs[0]) else b""
+        quickly = at_once.join(self.rewriting, inputs)
+        if quickly is not None:
+            return quickly
         try:
             found = self.rewriting.receive([decode_untrusted(data) for data in inputs])
         except (ValueError, IndexError, KeyError, XmlMatchError) as exc:
@@ -169,6 +185,7 @@ class Joining:
 
 
 __all__ = [
-    "DOCUMENTS", "MATCH", "BadLink", "Joining", "RewritingError", "cut_columns", "cut_results", "decode_whole",
+    "DOCUMENTS", "MATCH", "BadLink", "Joining", "RewritingError", "cut_at_once", "cut_columns",
+    "cut_results", "decode_whole",
     "encode_whole", "from_document", "read_cut_untrusted", "read_whole", "whole_link", "write_cut",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ exactly its own (I1), whatever crashed (I4), and what was acknowledged is there.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Kind
@@ -113,32 +114,44 @@ def final_wrong(world: World) -> list[str]:
     ]
     wrong += [f"{number} was acknowledged, and is not in the log" for number in bodies if number > log.lowest]
     parsed = {number: Document.parse(world.bodies[key]) for key, number in world.acknowledged.items()}
+    for name in sorted(world.left):
+        if not world.peers[name].is_up:
+            world.peers[name].disk.start()  # what it had got when it left is right too
     for asked in world.asked.values():
-        if asked.start is not None and asked.site not in world.left:
+        if asked.start is not None:
             wrong += _wrong_of(world, asked, parsed)
     return wrong
 
 
 def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[str]:
-    if lacks := world.lacks(asked):
+    has_left = asked.site in world.left
+    if (lacks := world.lacks(asked)) and not has_left:
         return [lacks]
     known = world.peers[asked.site].results.hosted(asked.name)
     entry = world.source.log.subscription(asked.name)
-    assert known is not None
-    assert entry is not None
-    items = {one.number: one for one in world.peers[asked.site].stored_items(asked.name)}
-    upto = world.source.log.last if entry.end is None else entry.end
+    if known is None or entry is None:
+        return []  # it has left
+    stored = world.peers[asked.site].stored_items(asked.name)
+    items = {one.number: one for one in stored}
     wrong = [f"{asked.name} starts after {asked.start}, and {known.start} there, {entry.start} here"] * (
         not asked.start == known.start == entry.start
     )
+    wrong += [
+        f"{asked.name} has {after.number} behind {before.number}"
+        for before, after in pairwise(stored)
+        if after.number <= before.number
+    ]
     for number, item in items.items():
         if number not in parsed and item.kind is Kind.RESULTS:
             wrong.append(f"{asked.name} has {number}, which is no document")
-        if number <= known.start:  # behind its end may be what came before that was known
+        if number <= known.start:
             wrong.append(f"{asked.name} has {number}, and begins after {known.start}")
+    # Who has left has what came until then. Behind its end may be what came before that was known, and is right.
+    last = world.source.log.last if entry.end is None else entry.end
+    upto = min(known.frontier.upto, last) if has_left else last
     pattern, lost = Pattern.parse(asked.text), _covered_by_gaps(items)
     for number, document in parsed.items():
-        if not max(known.start, known.lowest) < number <= upto:
+        if number <= max(known.start, known.lowest) or (number > upto and number not in items):
             continue
         if number in lost:
             if number > world.dropped:

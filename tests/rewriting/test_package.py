@@ -31,6 +31,9 @@ def test_every_error_is_one_of_the_package(name):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
+        ("at_once_kernels", "cut"),
+        ("at_once_kernels", "join"),
+        ("at_once_kernels", "look"),
         ("batch", "run"),
         ("candidate_table", "_place"),
         ("candidate_table", "_place_members"),

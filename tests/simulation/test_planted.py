@@ -13,6 +13,7 @@ from peer.hosting.outlet import Outlet
 from peer.steering.steering import Steering
 from peer.storage import database
 from scenarios.simulation.drawn import simulate
+from scenarios.simulation.peers import PeerMachine
 from tests.simulation.test_seeds import SEEDS
 
 SERVED_LOW = (Outlet, "pump", "serving.cursor < self.history.lowest", "False")
@@ -43,6 +44,14 @@ PLANTED = {
         "[one.serving.grant(frame.total, frame.acknowledged) for one in self.feeds.values()]",
     )],
     "commits that are not forced to disk": [(database, "_prepare", "synchronous = FULL", "synchronous = NORMAL")],
+    "results that are there twice": [(
+        PeerMachine, "_items", "for one in self.results.entries(subscription, after, upto, most_bytes)",
+        "for one in self.results.entries(subscription, after, upto, most_bytes) for _ in range(2)",
+    )],
+    "results out of order": [(
+        PeerMachine, "_items", "self.results.entries(subscription, after, upto, most_bytes)",
+        "reversed(self.results.entries(subscription, after, upto, most_bytes))",
+    )],
     "a moving feed counted twice": [(Outlet, "open", "len(others) >= self.most", "len(self.feeds) >= self.most")],
 }  # fmt: skip
 

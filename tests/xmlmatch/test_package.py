@@ -39,7 +39,7 @@ def test_every_error_is_one_of_the_package(name):
         ("document", "_group"),
         ("namespaces", "_inherit"),
         ("rows", "_fill"),
-        ("semijoin", "_reduce"),
+        ("semijoin", "reduce_lists"),
         ("serialize", "_write"),
         ("set_algebra", "begin"),
         ("set_algebra", "match_bodies"),
