@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from rewriting.execution import Link, Rewriting
 
-_LIMITS: Final = np.array([LIMITS.max_level, LIMITS.max_names, LIMITS.max_lists, LIMITS.max_positions], np.int64)
+_LIMITS: Final = np.array(
+    [LIMITS.max_level, LIMITS.max_names, LIMITS.max_lists, LIMITS.max_positions, LIMITS.max_bytes], np.int64
+)
 
 
 def holds(link: Link, data: bytes) -> bool | None:

@@ -21,7 +21,7 @@ from xmlmatch.semijoin import reduce_lists
 UNUSUAL: Final = -1
 NOTHING: Final = 0
 MADE: Final = 1
-MOST_LEVEL, MOST_NAMES, MOST_LISTS, MOST_POSITIONS = range(4)
+MOST_LEVEL, MOST_NAMES, MOST_LISTS, MOST_POSITIONS, MOST_BYTES = range(5)
 """Entries of the limits."""
 QUERY, VIEW, WANTS = range(3)
 """Rows of what a link carries, list by list: for which query node, of which node of the view, what of it."""
@@ -78,14 +78,16 @@ def read_columns(
 
 
 @kernel
-def _written(ints: Any, slices: Any, payload: Any, numbers: Any, ends: Any, flat: Any) -> Any:
-    """Write columns without names."""
+def _written(ints: Any, slices: Any, payload: Any, numbers: Any, ends: Any, flat: Any, limits: Any) -> Any:
+    """Write columns without names, unless they are too large."""
     no_names, pre, span, level, label = np.zeros(1, np.uint8), ints[0], ints[1], ints[2], ints[3]
     vals, conts, none = slices[:2], slices[2:], np.empty(0, np.uint8)
     size = write(none, pre, span, level, label, no_names, vals, conts, payload, numbers, ends, flat)
+    if size > limits[MOST_BYTES]:
+        return UNUSUAL, none
     out = np.empty(size, np.uint8)
     write(out, pre, span, level, label, no_names, vals, conts, payload, numbers, ends, flat)
-    return out
+    return MADE, out
 
 
 @kernel
@@ -127,7 +129,7 @@ def cut(data: Any, limits: Any, whole: Any, carried: Any, texts: Any) -> Any:
     pre, span, level, label = ints[reading.PRE], ints[reading.SPAN], ints[reading.LEVEL], ints[reading.LABEL]
     if copy(positions, wanted, pre, span, level, label, slices[:2], slices[2:], kept, texts_kept):
         return UNUSUAL, nothing
-    return MADE, _written(kept, texts_kept, data, carried[QUERY], ends, flat)
+    return _written(kept, texts_kept, data, carried[QUERY], ends, flat, limits)
 
 
 @kernel
@@ -201,11 +203,13 @@ def join(
     for i in range(fixed.shape[1]):
         for k in range(begins[fixed[0, i]], begins[fixed[0, i]] + lengths[fixed[0, i]]):
             own[0, kept[k]], own[1, kept[k]] = first[links] + fixed[1, i], first[links] + fixed[2, i]
-    return MADE, _own(pre, span, level, own, kept, begins, lengths, data)
+    return _own(pre, span, level, own, kept, begins, lengths, data, limits)
 
 
 @kernel
-def _own(pre: Any, span: Any, level: Any, slices: Any, kept: Any, starts: Any, lengths: Any, data: Any) -> Any:
+def _own(
+    pre: Any, span: Any, level: Any, slices: Any, kept: Any, starts: Any, lengths: Any, data: Any, limits: Any
+) -> Any:
     """Write the nodes that a query keeps."""
     ends, total = np.empty(lengths.size, np.int64), 0
     for n in range(lengths.size):
@@ -221,4 +225,4 @@ def _own(pre: Any, span: Any, level: Any, slices: Any, kept: Any, starts: Any, l
         node = own[i]
         ints[0, i], ints[1, i], ints[2, i], ints[3, i] = pre[node], span[node], level[node], UNKNOWN
         texts[:, i] = slices[:, node]
-    return _written(ints, texts, data, np.arange(lengths.size), ends, flat)
+    return _written(ints, texts, data, np.arange(lengths.size), ends, flat, limits)

@@ -21,7 +21,7 @@ import numpy as np
 
 from rewriting import column_reading as reading
 from rewriting.column_writing import VERSION, write
-from rewriting.errors import MalformedColumnsError
+from rewriting.errors import ColumnsTooLargeError, MalformedColumnsError
 from rewriting.fragment import Fragment
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def nothing() -> Columns:
 
 
 def encode(columns: Columns) -> bytes:
-    """Write columns as bytes; ``decode_untrusted`` reads them back."""
+    """Write columns as bytes; ``decode_untrusted`` reads them back. ``ColumnsTooLargeError`` if it would not."""
     nodes = columns.nodes
     if not len(nodes):
         return _NOTHING
@@ -86,7 +86,10 @@ def encode(columns: Columns) -> bytes:
         _read_only(nodes.payload), np.array(numbers, np.int64),
         np.array(list(accumulate(map(len, lists))), np.int64), np.concatenate(lists) if lists else _NO_POSITIONS,
     )  # fmt: skip
-    out = np.empty(write(_NO_BYTES, *parts), np.uint8)
+    size = write(_NO_BYTES, *parts)
+    if size > LIMITS.max_bytes:
+        raise ColumnsTooLargeError(size, LIMITS.max_bytes)
+    out = np.empty(size, np.uint8)
     write(out, *parts)
     return out.tobytes()
 

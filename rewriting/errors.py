@@ -42,6 +42,15 @@ class MissingViewError(RewritingError):
         self.view = view
 
 
+class ColumnsTooLargeError(RewritingError):
+    """Results take more bytes than anybody would read."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"the results take {size:,} bytes; the most is {limit:,}")
+        self.size = size
+        self.limit = limit
+
+
 class MalformedColumnsError(RewritingError):
     """Bytes that are not what ``encode`` writes, or more than the limits allow."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peer.hosting.source_views import Body, Lost
+from peer.hosting.catch_up import Body, Lost
 from peer.storage.log_values import Missing
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from peer.hosting.history import RECENT_BYTES, History
 from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
 from peer.hosting.relay import follow, may_be_relayed
-from peer.hosting.results import DOCUMENTS
+from peer.hosting.results import DOCUMENTS, trouble
 from peer.storage.result_values import Followers
-from rewriting.errors import RewritingError
+from rewriting.errors import ColumnsTooLargeError, RewritingError
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
@@ -421,7 +421,11 @@ class Host:
             return []
         items = list(ready.troubles)
         for number, name, inputs in ready.documents:
-            data = attempt.joining.join(inputs, own=attempt.sites == (self.site,))
+            try:
+                data = attempt.joining.join(inputs, own=attempt.sites == (self.site,))
+            except ColumnsTooLargeError as exc:
+                items.append(trouble(number, name, exc))
+                continue
             if data:
                 items.append(Item(number, Kind.RESULTS, data, name=name))
         return sorted(items, key=lambda item: item.number)

@@ -21,8 +21,9 @@ from peer.hosting.results import (
     cut_columns,
     read_cut_untrusted,
     read_whole,
+    trouble,
 )
-from rewriting.errors import RewritingError
+from rewriting.errors import ColumnsTooLargeError, RewritingError
 from xmlmatch import Pattern, PatternError
 
 if TYPE_CHECKING:
@@ -203,7 +204,10 @@ class _Cuts:
             return item
         key = (*cut, item.number)
         if key not in self._made:
-            self._made[key] = self._cut(link, item)
+            try:
+                self._made[key] = self._cut(link, item)
+            except ColumnsTooLargeError as exc:
+                return trouble(item.number, item.name, exc)
         return Item(item.number, Kind.RESULTS, self._made[key], name=item.name) if self._made[key] else None
 
     def _cut(self, link: Link, item: Item) -> bytes:

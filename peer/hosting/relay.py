@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
-from peer.hosting.results import DOCUMENTS, from_document, read_whole, whole_link
+from peer.hosting.results import DOCUMENTS, made, matched_alone, read_whole, trouble, whole_link
 from rewriting.errors import WrongColumnsError
 from rewriting.providers import feeder
 from rewriting.statistics import Statistics
@@ -47,23 +47,14 @@ def may_be_relayed(pattern: Pattern) -> bool:
 def resolved(pattern: Pattern, item: Item) -> Item | None:
     """Return what matching a pattern gives on an item of a relay, None for nothing.
 
-    >>> document = Document.parse(b"<a><b>1</b></a>")
-    >>> data = from_document(whole_link(DOCUMENTS), Matcher([DOCUMENTS]).match(document), 0, document)
-    >>> found = resolved(Pattern.parse("//b{val}"), Item(7, Kind.RESULTS, data, name="d"))
+    >>> item = matched_alone(DOCUMENTS, 7, "d", b"<a><b>1</b></a>")
+    >>> found = resolved(Pattern.parse("//b{val}"), item)
     >>> found.number, found.name, len(found.data) > 0
     (7, 'd', True)
     """
     if item.kind is not Kind.RESULTS:
         return item
-    try:
-        document = document_of(item)
-        matches = Matcher([pattern]).match(document)
-    except XmlMatchError as exc:
-        return _failed(item, exc)
-    if not len(matches):
-        return None
-    data = from_document(whole_link(pattern), matches, 0, document)
-    return Item(item.number, Kind.RESULTS, data, name=item.name)
+    return matched_alone(pattern, item.number, item.name, _body(item))
 
 
 def resolved_reference(pattern: Pattern, item: Item) -> Item:
@@ -86,9 +77,7 @@ def follow(pattern: Pattern, had: Callable[[str, int], Stretch], item: Item) -> 
 class Rematching:
     """The patterns that a relay is asked for, matched together.
 
-    >>> document = Document.parse(b"<a><b>1</b></a>")
-    >>> data = from_document(whole_link(DOCUMENTS), Matcher([DOCUMENTS]).match(document), 0, document)
-    >>> item = Item(7, Kind.RESULTS, data, name="d")
+    >>> item = matched_alone(DOCUMENTS, 7, "d", b"<a><b>1</b></a>")
     >>> wanted, other = Pattern.parse("//b{val}"), Pattern.parse("//c")
     >>> matching = Rematching()
     >>> matching.want(wanted), matching.want(other)
@@ -105,7 +94,7 @@ class Rematching:
         self._links: dict[int, Link] = {}
         self._texts: dict[int, str] = {}
         self._sizes: dict[int, int] = {}
-        self._matched: tuple[Item, Document, Matches] | None = None
+        self._matched: tuple[Item, Matches] | None = None
         self._made: dict[int, dict[str, Item]] = {}
         self._made_bytes = 0
 
@@ -144,12 +133,13 @@ class Rematching:
         if item.kind is not Kind.RESULTS:
             return dict.fromkeys(self._keys, item)
         try:
-            document, matches = self._match(item)
+            matches = self._match(item)
         except XmlMatchError as exc:
-            return dict.fromkeys(self._keys, _failed(item, exc))
+            return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
         for place, key in enumerate(matches.keys.tolist()):
             if key not in self._sizes or (item.number + key) % _MEASURED == 0:
-                self._sizes[key] = len(from_document(self._links[key], matches, place, document))
+                item_of = made(self._links[key], matches, place, item.number, item.name)
+                self._sizes[key] = len(item_of.data)
         reference = Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name)
         return dict.fromkeys([self._texts[key] for key in matches.keys.tolist()], reference)
 
@@ -167,21 +157,19 @@ class Rematching:
         if self._made_bytes > _MOST_MADE:
             self._forget()
         try:
-            document, matches = self._match(item)
+            matches = self._match(item)
         except XmlMatchError as exc:
-            self._made[item.number] = dict.fromkeys(self._keys, _failed(item, exc))
+            self._made[item.number] = dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
             return
-        self._made[item.number] = made = {}
+        self._made[item.number] = found = {}
         for place, key in enumerate(matches.keys.tolist()):
-            data = from_document(self._links[key], matches, place, document)
-            made[self._texts[key]] = Item(item.number, Kind.RESULTS, data, name=item.name)
-            self._made_bytes += len(data)
+            found[self._texts[key]] = one = made(self._links[key], matches, place, item.number, item.name)
+            self._made_bytes += len(one.data)
 
-    def _match(self, item: Item) -> tuple[Document, Matches]:
+    def _match(self, item: Item) -> Matches:
         if self._matched is None or self._matched[0] is not item:
-            document = document_of(item)
-            self._matched = item, document, self._matcher.match(document)
-        return self._matched[1:]
+            self._matched = item, self._matcher.match(document_of(item))
+        return self._matched[1]
 
     def _forget(self) -> None:
         self._made.clear()
@@ -190,13 +178,15 @@ class Rematching:
 
 def document_of(item: Item) -> Document:
     """Parse the document that a relay has stored."""
+    return Document.parse(_body(item))
+
+
+def _body(item: Item) -> bytes:
+    """Return the document that a relay has stored."""
     nodes = read_whole(DOCUMENTS, item.data).nodes
     start, end = nodes.conts[:, 0].tolist()
-    return Document.parse(nodes.payload[start:end].tobytes())
-
-
-def _failed(item: Item, exc: XmlMatchError) -> Item:
-    return Item(item.number, Kind.ERROR, " ".join(str(exc).split())[:500].encode(), name=item.name)
+    body: bytes = nodes.payload[start:end].tobytes()
+    return body
 
 
 def asked_by_many(behind: int) -> bool:

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from overlay.feeds.items import Item, Kind
 from rewriting import at_once
 from rewriting.columns import Columns, decode_untrusted, encode
-from rewriting.errors import RewritingError, WrongColumnsError
+from rewriting.errors import ColumnsTooLargeError, RewritingError, WrongColumnsError
 from rewriting.execution import Link, Rewriting, links_of
 from rewriting.providers import Provision, feeder, provision
 from rewriting.statistics import Statistics
 from rewriting.table import carries
-from xmlmatch import NodeSets, Pattern
+from xmlmatch import Document, Matcher, NodeSets, Pattern
 from xmlmatch.errors import XmlMatchError
 from xmlmatch.pattern import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xmlmatch import Document
     from xmlmatch.matcher import Matches
 
 _MOST_PROVISIONS: Final = 4096
@@ -62,6 +62,28 @@ def _whole_link(text: str) -> Link:
 def from_document(link: Link, matches: Matches, place: int, document: Document) -> bytes:
     """Encode what one pattern matched on a document; ``link`` is its ``whole_link``."""
     return encode(link.send(NodeSets(link.view, document, matches.sets(place))))
+
+
+def made(link: Link, matches: Matches, place: int, number: int, name: str) -> Item:
+    """Make the results that one pattern has of a document; an error if they are more than can be sent."""
+    try:
+        return Item(number, Kind.RESULTS, from_document(link, matches, place, matches.document), name=name)
+    except ColumnsTooLargeError as exc:
+        return trouble(number, name, exc)
+
+
+def matched_alone(pattern: Pattern, number: int, name: str, body: bytes) -> Item | None:
+    """Match one pattern on a document; None for nothing, an error where it cannot be."""
+    try:
+        matches = Matcher([pattern]).match(Document.parse(body))
+    except XmlMatchError as exc:
+        return trouble(number, name, exc)
+    return made(whole_link(pattern), matches, 0, number, name) if len(matches) else None
+
+
+def trouble(number: int, name: str, exc: Exception) -> Item:
+    """Say in place of results why there are none."""
+    return Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode(), name=name)
 
 
 def encode_whole(results: NodeSets) -> bytes:
@@ -185,7 +207,7 @@ class Joining:
 
 
 __all__ = [
-    "DOCUMENTS", "MATCH", "BadLink", "Joining", "RewritingError", "cut_at_once", "cut_columns",
-    "cut_results", "decode_whole",
-    "encode_whole", "from_document", "read_cut_untrusted", "read_whole", "whole_link", "write_cut",
+    "DOCUMENTS", "MATCH", "BadLink", "Joining", "RewritingError", "cut_at_once", "cut_columns", "cut_results",
+    "decode_whole", "encode_whole", "from_document", "made", "matched_alone", "read_cut_untrusted", "read_whole",
+    "trouble", "whole_link", "write_cut",
 ]  # fmt: skip

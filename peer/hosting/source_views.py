@@ -1,46 +1,29 @@
 """What the source feeds: the results of patterns on the documents of its log, made when they are wanted.
 
 A document is parsed and matched once for all patterns that are fed. Feeds that begin further back get their
-documents from the log, pattern by pattern. Nothing is stored: the log is.
+documents from the log (``catch_up``). Nothing is stored: the log is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from overlay.feeds.items import Item, Kind
 from overlay.wire.frames import Cancel, Credit, Ended
+from peer.hosting.catch_up import CatchUp
 from peer.hosting.history import History, Stretch
 from peer.hosting.outlet import Outlet
-from peer.hosting.results import from_document, whole_link
+from peer.hosting.results import made, trouble, whole_link
 from xmlmatch import Document, Matcher, Pattern, PatternError
 from xmlmatch.errors import XmlMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from overlay.feeds.items import Item
     from overlay.wire.frames import FromReceiver, FromSender, Open
+    from peer.hosting.catch_up import Body, Lost
     from rewriting.execution import Link
-
-
-_READ_AT_ONCE: Final = 1 << 20
-"""How much of the log one feed that is behind reads before others have their turn: it may find nothing in it."""
-
-
-class Body(NamedTuple):
-    """A document of the log."""
-
-    number: int
-    name: str
-    data: bytes
-
-
-class Lost(NamedTuple):
-    """The documents in (after, number] are not in the log any more."""
-
-    after: int
-    number: int
 
 
 class Log(Protocol):
@@ -85,6 +68,8 @@ class SourceViews:
     def __init__(self, site: str, log: Log, port: SourcePort) -> None:
         self.site, self._log, self._port = site, log, port
         self._matcher = Matcher()
+        self._lane = CatchUp(self._matcher)
+        self._turn = 0
         self._views: dict[str, _View] = {}
         self._by_key: dict[int, _View] = {}
         self._served: dict[tuple[str, int], str] = {}
@@ -157,9 +142,14 @@ class SourceViews:
             self._tidy(text)
 
     def pump(self) -> None:
-        """Send what feeds may get now."""
-        for view in list(self._views.values()):
-            self._pump(view)
+        """Send what feeds may get now; those that are behind take turns, who had none first next time."""
+        self._lane.turn()
+        views = list(self._views.values())
+        first, self._turn = self._turn % max(len(views), 1), 0
+        for place in (*range(first, len(views)), *range(first)):
+            self._pump(views[place])
+            if self._lane.is_spent and not self._turn:
+                self._turn = place
 
     @property
     def has_work(self) -> bool:
@@ -172,7 +162,7 @@ class SourceViews:
 
     def _begin(self, pattern: Pattern) -> _View:
         def stored(after: int, upto: int, most_bytes: int) -> Stretch:
-            return self._matched(pattern, after, upto, most_bytes)
+            return self._behind(pattern.text, after, upto, most_bytes)
 
         history = History(self._frontier, self._log.lowest, stored)
         view = _View(
@@ -181,12 +171,14 @@ class SourceViews:
             self._matcher.add(pattern),
         )
         self._views[pattern.text] = self._by_key[view.key] = view
+        self._lane.forget()
         return view
 
     def _tidy(self, text: str) -> None:
         view = self._views[text]
         if not view.outlet.feeds:
             self._matcher.remove(view.key)
+            self._lane.forget()
             del self._views[text], self._by_key[view.key]
 
     def _match(self, number: int, name: str, body: bytes, parsed: Document | None) -> dict[int, Item]:
@@ -194,45 +186,18 @@ class SourceViews:
             document = Document.parse(body) if parsed is None else parsed
             matches = self._matcher.match(document)
         except XmlMatchError as exc:
-            wrong = _trouble(number, name, exc)
-            return dict.fromkeys(self._by_key, wrong)
-        found = {}
-        for place, key in enumerate(matches.keys.tolist()):
-            data = from_document(self._by_key[key].link, matches, place, document)
-            found[key] = Item(number, Kind.RESULTS, data, name=name)
-        return found
+            return dict.fromkeys(self._by_key, trouble(number, name, exc))
+        return {
+            key: made(self._by_key[key].link, matches, place, number, name)
+            for place, key in enumerate(matches.keys.tolist())
+        }
 
-    def _matched(self, pattern: Pattern, after: int, upto: int, most_bytes: int) -> Stretch:
-        """Match one pattern against documents of the log."""
-        alone, link = Matcher([pattern]), whole_link(pattern)
-        items: list[Item] = []
-        size = read = 0
-        while after < upto and size < most_bytes and read < _READ_AT_ONCE:
-            bodies = self._log.bodies(after, upto, most_bytes)
-            for body in bodies:
-                read += 0 if isinstance(body, Lost) else len(body.data)
-                item = _lost(body) if isinstance(body, Lost) else _matched_alone(alone, link, body)
-                if item is not None:
-                    items.append(item)
-                    size += len(item.data)
-            after = bodies[-1].number if bodies else upto
-        return Stretch(items, after)
-
-
-def _lost(interval: Lost) -> Item:
-    return Item(interval.number, Kind.GAP, after=interval.after)
-
-
-def _matched_alone(matcher: Matcher, link: Link, body: Body) -> Item | None:
-    try:
-        document = Document.parse(body.data)
-        matches = matcher.match(document)
-    except XmlMatchError as exc:
-        return _trouble(body.number, body.name, exc)
-    if not len(matches):
-        return None
-    return Item(body.number, Kind.RESULTS, from_document(link, matches, 0, document), name=body.name)
-
-
-def _trouble(number: int, name: str, exc: XmlMatchError) -> Item:
-    return Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode(), name=name)
+    def _behind(self, text: str, after: int, upto: int, most_bytes: int) -> Stretch:
+        """Read on for a feed that is behind; nothing if this turn is spent."""
+        view = self._views[text]
+        if self._lane.is_spent or after >= upto:
+            return Stretch([], min(after, upto))
+        bodies = self._log.bodies(after, upto, most_bytes)
+        if not bodies:
+            return Stretch([], upto)
+        return self._lane.results(bodies, view.key, view.link) or Stretch([], after)

@@ -15,9 +15,10 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 from overlay.feeds.items import Item, Kind
+from peer.hosting.catch_up import Body
 from peer.hosting.configuration import encode
 from peer.hosting.host import Host
-from peer.hosting.source_views import Body, SourceViews
+from peer.hosting.source_views import SourceViews
 from scenarios.scenario_file import SOURCE
 from xmlmatch import Document
 

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from overlay.feeds.items import Item, Kind
@@ -12,7 +13,10 @@ from peer.hosting.history import History, Stretch
 from peer.hosting.host import Host
 from peer.hosting.outlet import Outlet
 from peer.hosting.results import Joining, from_document, whole_link
-from xmlmatch import Document, Matcher, Pattern
+from rewriting import at_once, columns
+from rewriting.columns import ColumnLimits
+from rewriting.columns import encode as encode_columns
+from xmlmatch import Document, Matcher, Pattern, match
 
 TEXT = "//a{cont}"
 PATTERN = Pattern.parse(TEXT)
@@ -265,3 +269,24 @@ def test_an_input_that_would_be_asked_for_nothing_is_not_fed_from():
     machine.install(choice, revision=2, text=text)
     assert machine.take(Open) == []
     assert [one.subscription for one in machine.hosted.feeding.current.inputs] == ["u2"]
+
+
+def test_a_join_that_gives_more_than_can_be_sent_is_an_error_and_the_next_document_comes(monkeypatch):
+    text = "//a{cont}[b{val}]"
+    inputs = Input("u1", "m1", "//a{cont}"), Input("u2", "m2", "//b{val}")
+    joining = Joining(Pattern.parse(text), tuple(Pattern.parse(one.pattern) for one in inputs))
+    machine = Machine(inputs, text=text)
+    kept = []
+    machine.store = lambda subscription, items, upto: kept.extend(items)
+    feeds = [machine.opened(site) for site in ("m1", "m2")]
+    for number, word in ((11, "x" * 30), (12, "y")):
+        document = Document.parse(f"<r><a><b>{word}</b></a></r>".encode())
+        for feed, site, link in zip(feeds, ("m1", "m2"), joining.rewriting.links, strict=True):
+            data = encode_columns(link.send(match(link.view, document)))
+            if number == 11 and site == "m2":
+                limits = ColumnLimits(max_bytes=60)
+                monkeypatch.setattr(columns, "LIMITS", limits)
+                monkeypatch.setattr(at_once, "_LIMITS", np.array([*at_once._LIMITS[:4], limits.max_bytes]))
+            machine.host.handle(site, Batch(feed, number - 1, number, "d", data, False), 0.0)
+    assert [(item.number, item.kind) for item in kept] == [(11, Kind.ERROR), (12, Kind.RESULTS)]
+    assert b"the most is 60" in kept[0].data
