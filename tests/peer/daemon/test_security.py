@@ -227,10 +227,10 @@ async def test_a_revoked_peer_is_cut_off_everywhere(tmp_path):
         assert network.source.invite("p2", ["subscriber"], 1)["token"]
 
 
-async def test_the_number_of_the_list_rides_in_keep_alives(tmp_path):
+async def test_the_number_of_the_list_rides_in_keep_alives(tmp_path, monkeypatch):
     async with live_network(tmp_path) as network:
         one, _ = await two_peers(network)
-        network.source._tell = lambda site, what, body: None
+        monkeypatch.setattr(network.source, "tell", lambda site, what, body: None)
         await network.source.revoke("p2")
         with trio.fail_after(10):
             while one.links.revocations.number < 1:
