@@ -7,15 +7,17 @@ not encrypted.
 
 Keys rotate. For a grace time the previous key is accepted too. A member that has not heard of the new key cannot
 open what is sealed under it, so answers are sealed under the key of the question, and a question that stays
-unanswered is repeated under both.
+unanswered is repeated under both. A key of which it is known that another has replaced it is *retired*: it is
+accepted for the grace time only, though the other is not here yet.
 """
 
 from __future__ import annotations
 
 import enum
 import hmac
+import math
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final
 
@@ -71,16 +73,25 @@ class KeyRing:
     current: NetworkKey
     previous: NetworkKey | None = None
     previous_until: float = 0.0
+    current_until: float = math.inf
 
     def rotated(self, key: NetworkKey, *, now: float, grace_s: float) -> KeyRing:
         """Take a new key into use; the key already in use changes nothing."""
-        return self if key == self.current else KeyRing(key, self.current, now + grace_s)
+        return self if key == self.current else KeyRing(key, self.current, min(now + grace_s, self.current_until))
+
+    def retired(self, *, now: float, grace_s: float) -> KeyRing:
+        """Use the key for the grace time only: another has replaced it, which is not here."""
+        return replace(self, current_until=min(now + grace_s, self.current_until))
+
+    def settled(self) -> KeyRing:
+        """End what has a time, whatever the clock says."""
+        is_retired = self.current_until < math.inf
+        return KeyRing(self.current, current_until=-math.inf if is_retired else math.inf)
 
     def accepted(self, now: float) -> list[NetworkKey]:
-        """List the keys that open datagrams, the one in use first."""
-        if self.previous is None or now >= self.previous_until:
-            return [self.current]
-        return [self.current, self.previous]
+        """List the keys that open datagrams, the one in use first; none if that was retired and is over."""
+        current = [self.current] if now < self.current_until else []
+        return current if self.previous is None or now >= self.previous_until else [*current, self.previous]
 
 
 @dataclass(frozen=True, slots=True)

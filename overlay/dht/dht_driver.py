@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 
     from overlay.dht.contacts import Address
+    from overlay.dht.datagrams import KeyRing
     from overlay.dht.own_records import Renew
 
 AT_ONCE: Final = 8
@@ -56,6 +57,7 @@ class Dht:
         self._node = node
         self._own = own
         self._loop = loop
+        self._changed, self._settles_at = trio.Event(), 0.0
 
     @property
     def address(self) -> Address:
@@ -154,9 +156,32 @@ class Dht:
         self._own.forget(record_key(kind, name))
 
     def rotate(self, key: bytes) -> None:
-        """Take a new network key into use; the one before is accepted for the grace time."""
-        seal, settings = self._node.seal, self._node.settings
-        seal.keys = seal.keys.rotated(NetworkKey.of(key), now=self._node.clock(), grace_s=settings.grace_s)
+        """Take a new network key into use; the one before is accepted for the grace time. Then those leave the
+        routing table who do not answer under the new one."""
+        seal, grace_s = self._node.seal, self._node.settings.grace_s
+        self._change_keys(seal.keys.rotated(NetworkKey.of(key), now=self._node.clock(), grace_s=grace_s))
+
+    def retire_key(self) -> None:
+        """Hear nobody after the grace time, until ``rotate``: the network has another key, which is not here."""
+        seal, grace_s = self._node.seal, self._node.settings.grace_s
+        self._change_keys(seal.keys.retired(now=self._node.clock(), grace_s=grace_s))
+
+    def _change_keys(self, keys: KeyRing) -> None:
+        if keys != self._node.seal.keys:
+            self._node.seal.keys = keys
+            self._settles_at = trio.current_time() + self._node.settings.grace_s
+            self._changed.set()
+
+    async def _settle_forever(self) -> None:
+        """End the grace time of keys, by a clock that nobody sets, and drop who does not know the new one."""
+        while True:
+            await self._changed.wait()
+            await trio.sleep_until(self._settles_at)
+            if trio.current_time() < self._settles_at:
+                continue  # they have changed again
+            self._changed = trio.Event()
+            self._node.seal.keys = self._node.seal.keys.settled()
+            await self._aio(self._node.drop_silent())
 
     async def _get_chunks(self, names: list[str], at_once: int) -> dict[str, bytes]:
         payloads: dict[str, bytes] = {}
@@ -202,6 +227,7 @@ async def open_dht(
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(loop.run_aio_coroutine, node.run())
                 nursery.start_soon(dht._republish_forever)
+                nursery.start_soon(dht._settle_forever)
                 yield dht
                 nursery.cancel_scope.cancel()
         finally:

@@ -108,6 +108,10 @@ class DhtNode:
             await self._refresh_table()
         return reached
 
+    async def drop_silent(self) -> None:
+        """Ask everybody in the table; who does not answer leaves it."""
+        await asyncio.gather(*(self.protocol.call_ping(one) for one in list(self.protocol.router.contacts())))
+
     async def nearest(self, target: bytes) -> list[Contact]:
         """Look for the k live nodes nearest to an id, this one aside."""
         lookup = self._lookup(target)

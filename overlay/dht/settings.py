@@ -34,7 +34,7 @@ class DhtSettings:
     republish_s: float = 3600.0
     renew_before_s: float = 86400.0
     # How long the previous key is accepted. Higher: slow members keep up; lower: who was revoked is out sooner.
-    grace_s: float = 600.0
+    grace_s: float = 5.0
     # How far clocks may differ. Higher: bad clocks are tolerated; lower: fewer old datagrams can be replayed.
     most_skew_s: float = 300.0
     # Own records that are put again. It bounds memory, at about the size of the records.

@@ -2,7 +2,8 @@
 
 It is given at joining and replaced at every revocation. For a grace time the previous key is accepted too, since
 not everybody hears of the new one at once; for as long the revoked still look like insiders to the DHT, where
-they can disturb but not lie, since records are signed besides.
+they can disturb but not lie, since records are signed besides. Who gets the new key later is not found in the DHT
+until then, and finds nothing there: it asks the source.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 DHT_KEY_BYTES: Final = 32
-# Longer spares peers that were cut off a visit to the source; shorter ends what the revoked can disturb.
-DHT_GRACE: Final = timedelta(minutes=15)
+# Longer spares members that hear of the new key late a visit to the source; shorter ends what the revoked can see.
+# Members that are connected hear of it at once, and at the latest by the next sign of life, 5 s later.
+DHT_GRACE: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)

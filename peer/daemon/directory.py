@@ -116,6 +116,12 @@ class Directory:
         if self._node.dht is not None:
             self._node.dht.rotate(credential.settings.dht_keys.current.secret)
 
+    def revoked(self, revocations: RevocationList) -> None:
+        """There is a newer list: if it names a DHT key that is not here, the one that is will not do for long."""
+        keys = self._notary.credential.settings.dht_keys
+        if self._node.dht is not None and revocations.dht_key > keys.current.number:
+            self._node.dht.retire_key()
+
     # Sites.
 
     async def announce(self, addresses: Iterable[Address]) -> int:
@@ -237,6 +243,7 @@ class Directory:
     def opened(self) -> None:
         """Begin anew with a node that keeps nothing yet."""
         self._announced, self._versions, self._pieces = 0, {}, Pieces()
+        self.revoked(self._notary.revocations())
 
     async def meet(self) -> None:
         """Announce what nobody took."""

@@ -145,7 +145,7 @@ class Notary:
     def __init__(self, credential: Credential, revocations: Callable[[], RevocationList]) -> None:
         self.credential = credential
         self.refused = 0
-        self._revocations = revocations
+        self.revocations = revocations
         self._members: dict[tuple[bytes, bytes, int], Member] = {}
 
     def make(self, kind: str, name: str, version: Version, value: bytes) -> tuple[Record, tuple[Record, ...]]:
@@ -204,7 +204,7 @@ class Notary:
             raise NotPermitted(member.site, "nobody writes records of this kind and name")
         said = open_signed(
             signature, _PURPOSE, root=self.credential.root, now=now, required_role=role,
-            revocations=self._revocations(), lookup=lambda _: member, most_bytes=MOST_SIGNATURE,
+            revocations=self.revocations(), lookup=lambda _: member, most_bytes=MOST_SIGNATURE,
         )  # fmt: skip
         if said.payload != sha256(signed).digest():
             raise MalformedFrame(_PURPOSE, "the signature is that of another record")

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from overlay.identity import Address, IdentityError, decode_list_untrusted
+from overlay.identity import Address, IdentityError
 from peer.daemon.questions import NoAnswer
+from peer.daemon.revocation_news import RevocationNews
 from peer.hosting.configuration import MalformedConfiguration
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class Membership:
         remembered: Remembered, source: str,
     ) -> None:  # fmt: skip
         self._identity, self._links, self._questions, self._hosted = identity, links, questions, hosted
-        self._place, self._remembered, self._source = place, remembered, source
-        links.revocations = self._remembered.revocations(links.revocations)
-        self._has_greeted = self._is_learning = False
+        self._place, self._source = place, source
+        self.news = RevocationNews(identity, links, questions, remembered, source=source)
+        self._has_greeted = False
         self.trouble = ""
         self.generation = hosted.seen()[0]
 
@@ -59,8 +60,8 @@ class Membership:
         try:
             found = await self._questions.ask(self._source, "greet", self._greeting())
             self._check_generation(found["generation"])
-            self.take_list(found["revocations"])
-            self.take_dht_key(found["dht_key"])
+            self.news.take_list(found["revocations"])
+            self.news.take_dht_key(found["dht_key"])
             self._identity.keep_source_at(tuple(Address.parse(text) for text in found["source"]))
             self._place.told_machines(found["machines"])
             for name, end in found["ended"].items():
@@ -112,33 +113,3 @@ class Membership:
                 self._hosted.configure(found["configuration"])
         except _WRONG as exc:
             _LOG.error("not announced", extra={"subscription": name, "what": what, "reason": str(exc)})
-
-    # What the source says.
-
-    def take_list(self, encoded: bytes) -> None:
-        """Take a list of the revoked; ``IdentityError`` if it is none, or older than the one here."""
-        found = decode_list_untrusted(encoded, self._identity.credential.root, self._identity.now())
-        known = self._links.revocations
-        if known.number >= 0:
-            known.replaced_by(found)
-        if found != known:
-            self._remembered.keep_revocations(found)
-            self._links.revoked(found)
-
-    def take_dht_key(self, told: dict[str, Any]) -> None:
-        """Take the DHT's key; ``IdentityError`` for one that is older than the one here."""
-        self._identity.take_dht_key(told["number"], told["secret"])
-
-    async def learn(self) -> None:
-        """Somebody knows a newer list of the revoked: ask the source for it, and for the key that goes with it."""
-        if self._is_learning:
-            return
-        self._is_learning = True
-        try:
-            self.take_list(await self._questions.ask(self._source, "revocations", None))
-            if self._links.revocations.dht_key > self._identity.credential.settings.dht_keys.current.number:
-                self.take_dht_key(await self._questions.ask(self._source, "dht_key", None))
-        except _WRONG as exc:
-            _LOG.warning("revocations", extra={"reason": str(exc)})
-        finally:
-            self._is_learning = False

@@ -67,12 +67,18 @@ class OwnIdentity:
             )  # fmt: skip
 
     def take_dht_key(self, number: int, secret: bytes) -> None:
-        """Use a newer DHT key of the source; ``NotPermitted`` for an older one, which somebody repeats."""
+        """Use a newer DHT key of the source; ``NotPermitted`` for an older one, which somebody repeats. Under the
+        same number it replaces what a neighbour may have said."""
         settings = self.credential.settings
         known = settings.dht_keys.current
         if number < known.number:
             raise NotPermitted("source", f"the DHT key {number} is older than {known.number}, which is in use")
-        keys = settings.dht_keys.succeeded_by(DhtKey(number, secret), self.now())
+        told = DhtKey(number, secret)
+        keys = (
+            replace(settings.dht_keys, current=told)
+            if number == known.number
+            else (settings.dht_keys.succeeded_by(told, self.now()))
+        )
         if keys != settings.dht_keys:
             _LOG.info("DHT key", extra={"number": number})
             self.replaced_by(self.credential.with_settings(replace(settings, dht_keys=keys)))

@@ -38,6 +38,7 @@ from peer.daemon.reading import Reading
 from peer.daemon.relaying import Relaying
 from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
+from peer.daemon.revocation_news import NEWS
 from peer.daemon.standing import lag_of, standing_of
 from peer.daemon.storing import Storing
 from peer.daemon.tracing import traced_here
@@ -148,6 +149,8 @@ class PeerDaemon:
                 ) as self.directory:  # fmt: skip
                     self._whereabouts.directory = self.directory
                     self.identity.users.append(self.directory.use)
+                    self.membership.news.users.append(self.directory.revoked)
+                    nursery.start_soon(self.membership.news.run)
                     nursery.start_soon(self._committer.run)
                     self.hosted.resume()
                     nursery.start_soon(self.identity.keep_renewed, lambda: self.identity.renew_by(self.ask_source))
@@ -299,8 +302,7 @@ class PeerDaemon:
                 case Content():
                     self.spaces.heard(member, frame)
                 case Alive() | Calm():
-                    if frame.revocation > self.links.revocations.number and self._nursery is not None:
-                        self._nursery.start_soon(self.membership.learn)
+                    self.membership.news.heard(member.site, frame.revocation)
                 case Hello() | Bye():
                     pass
                 case _:
@@ -309,8 +311,12 @@ class PeerDaemon:
 
     def _asked(self, member: Member, question: Ask) -> None:
         try:
-            member.require(Role.SOURCE)
-            found = self._told_by_source(question.what, msgspec.msgpack.decode(question.body))
+            body = msgspec.msgpack.decode(question.body)
+            if question.what in NEWS:
+                found = self.membership.news.told(member, question.what, body)
+            else:
+                member.require(Role.SOURCE)
+                found = self._told_by_source(question.what, body)
             self.links.send(member.site, answer(question, found))
         except Exception as exc:  # whatever another machine says, this one goes on
             _LOG.warning("refused", extra={"site": member.site, "what": question.what, "reason": str(exc)})
@@ -328,12 +334,6 @@ class PeerDaemon:
                 self.hosted.withdrawn(body["subscription"], body["end"])
             case "spaces":
                 self.spaces.told(body)
-            case "revocations":
-                self.membership.take_list(body)
-            case "your_revocations":
-                return self.links.revocations.encoded
-            case "dht_key":
-                self.membership.take_dht_key(body)
             case _:
                 raise KeyError(f"nobody here knows about {what}")
         return True

@@ -137,3 +137,17 @@ def test_a_sender_still_heard_of_is_not_forgotten():
         windows.takes(b"steady", i)
         windows.takes(bytes([i]), 1)
     assert not windows.takes(b"steady", 99)
+
+
+def test_a_retired_key_opens_nothing_after_the_grace_time_until_another_comes():
+    ring = KeyRing(OLD).retired(now=NOW, grace_s=10)
+    assert [ring.accepted(NOW + 9), ring.accepted(NOW + 10)] == [[OLD], []]
+    assert ring.retired(now=NOW + 5, grace_s=10) == ring
+    assert ring.settled().accepted(NOW) == []
+    newer = ring.rotated(NEW, now=NOW + 5, grace_s=10)
+    assert [newer.accepted(NOW + 9), newer.accepted(NOW + 10)] == [[NEW, OLD], [NEW]]
+
+
+def test_what_is_settled_does_not_come_back_when_a_clock_is_set_back():
+    ring = KeyRing(OLD).rotated(NEW, now=NOW, grace_s=10)
+    assert ring.settled().accepted(NOW) == [NEW]

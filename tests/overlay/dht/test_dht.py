@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -218,7 +219,7 @@ async def test_a_large_value_whose_chunks_nobody_holds_is_not_put():
 
 
 async def test_keys_rotate_node_by_node_without_losing_anybody():
-    async with open_nodes(6) as nodes:
+    async with open_nodes(6, replace(FAST, grace_s=60)) as nodes:
         for i, dht in enumerate(list(nodes.alive)):
             dht.rotate(SECOND_KEY)
             assert await nodes.alive[0].put(make_record(f"by the first {i}")) == 5
@@ -307,3 +308,15 @@ def test_settings_that_make_no_sense_are_refused(wrong):
 def test_kademlia_s_server_with_its_pickle_is_not_even_imported():
     program = "import sys, overlay.dht.dht_driver; sys.exit('kademlia.network' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+async def test_when_the_grace_time_ends_who_does_not_know_the_new_key_leaves_the_tables():
+    settings = DhtSettings(k=8, timeout_s=0.15, grace_s=0.3)
+    async with open_nodes(4, settings, clock=lambda: 1_000_000_000.0) as nodes:  # a clock that stands still
+        *stay, revoked = nodes.alive
+        for dht in stay:
+            dht.rotate(SECOND_KEY)
+        assert await revoked.put(make_record(now=1_000_000_000)) == 3
+        await until(lambda: all(revoked.address not in dht.peers for dht in stay))
+        assert [dht.statistics.peers for dht in stay] == [2] * 3
+        assert await revoked.put(make_record("b", now=1_000_000_000)) == 0

@@ -23,9 +23,9 @@ from tests.peer.daemon.directory_members import ADDRESSES, members, notary, offe
 
 
 async def test_a_member_that_missed_the_new_dht_key_is_understood_for_a_while(tmp_path):
-    async with members(tmp_path, 2) as network:
+    async with members(tmp_path, 2, replace(FAST, grace_s=60)) as network:
         old = network.net.source.settings
-        keys = old.dht_keys.rotated(datetime.now(UTC))
+        keys = old.dht_keys.rotated(datetime.now(UTC), timedelta(minutes=1))
         for site in ("source", "p1"):
             known = network.credentials[site]
             network.by_site[site].use(known.with_settings(replace(known.settings, dht_keys=keys)))
