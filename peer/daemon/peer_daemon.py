@@ -35,6 +35,7 @@ from peer.daemon.permits import Permits
 from peer.daemon.questions import PATIENCE_S, Questions, Unreachable, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
+from peer.daemon.refusals import Refusals
 from peer.daemon.relaying import Relaying
 from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
@@ -98,9 +99,11 @@ class PeerDaemon:
         self.site = self.credential.member.site
         self.settings = settings
         self.store_file = ResultStore.open(home / "results.sqlite", limits=settings.limits)
-        self.links = Links(self.credential, self, self._find, patience=settings.patience, needs=lambda site: (
-            site == SOURCE or bool(self.spaces.nodes) or self.host.uses(site)
-        ), feeds=lambda site: bool(self.spaces.nodes) or self.host.feeds(site))  # fmt: skip
+        self.links = Links(
+            self.credential, self, lambda site: self._whereabouts.find(site), patience=settings.patience,
+            needs=lambda site: site == SOURCE or bool(self.spaces.nodes) or self.host.uses(site),
+            feeds=lambda site: bool(self.spaces.nodes) or self.host.feeds(site),
+        )  # fmt: skip
         self.questions = Questions(self.links.send)
         self.host = Host(self.site, SOURCE, self, random.Random(secrets.randbits(64)), window=settings.window)
         self.port = 0
@@ -108,6 +111,7 @@ class PeerDaemon:
         self._whereabouts = Whereabouts(self.identity, self.questions, remembered, SOURCE)
         self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
+        self._refusals = Refusals(self.links.refused)
         self._alone = OneWriter()
         self.rates = Rates()
         self._events = FeedEvents(SOURCE)
@@ -384,7 +388,8 @@ class PeerDaemon:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not open a feed here."""
-        return self.permits.forbids(site, asked) or self.permits.names(asked, self.site)
+        reason = self.permits.forbids(site, asked) or self.permits.names(asked, self.site)
+        return self._refusals.noted(site, asked, reason)
 
     # Tasks.
 
@@ -400,6 +405,3 @@ class PeerDaemon:
                 "bytes_received": self.links.bytes_received,
             })  # fmt: skip
             await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
-
-    async def _find(self, site: str) -> tuple[Address, ...]:
-        return await self._whereabouts.find(site)

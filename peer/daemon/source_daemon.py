@@ -35,6 +35,7 @@ from peer.daemon.publications import Publications
 from peer.daemon.pushing import Pushing
 from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
+from peer.daemon.refusals import Refusals
 from peer.daemon.source_backup import About, secrets_of, write_backup
 from peer.daemon.source_spaces import SourceSpaces
 from peer.daemon.source_state import SourceSettings, known_revocations, opened_log
@@ -80,6 +81,7 @@ class SourceDaemon:
         self.views = SourceViews(self.site, self._view, self)
         self.links.revocations = known_revocations(self.log, self.credential, self.authority)
         self.permits = Permits(self.credential, lambda: self.links.revocations)
+        self._refusals = Refusals(self.links.refused)
         self.port = self.enrolment_port = 0
         self._committer: Committer[NewEntry, Appended | Refused] = Committer(
             lambda entries: self._alone(self.log.append, entries), self._appended
@@ -321,6 +323,9 @@ class SourceDaemon:
 
     def forbids(self, site: str, asked: Open) -> str:
         """Say why a machine may not be fed by the source."""
+        return self._refusals.noted(site, asked, self._forbids(site, asked))
+
+    def _forbids(self, site: str, asked: Open) -> str:
         if self.catalog.owners.get(asked.downstream) == site:
             return self.permits.forbids(site, asked)
         # One that has ended may still owe its user documents; nobody gives it a newer permit.

@@ -8,9 +8,10 @@ import pytest
 import trio
 
 from overlay.identity import Address, create_network, sign
-from overlay.wire.frames import Ask, Ended, Open
+from overlay.wire.frames import Ask, Ended, Open, Opened
 from peer.daemon.links import Links
 from peer.daemon.questions import NoAnswer, Questions
+from peer.daemon.refusals import COUNTED_AS, Refusals
 from peer.hosting.configuration import Input, decode_untrusted, encode
 from tests.peer.daemon.network import live_network
 from xmlmatch import Pattern
@@ -132,7 +133,7 @@ async def test_nobody_unsubscribes_for_others(tmp_path):
             await two.unsubscribe(name)
 
 
-async def test_a_feed_that_no_configuration_names_is_refused(tmp_path):
+async def test_a_feed_that_no_configuration_names_is_refused(tmp_path, caplog):
     async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
         one, two = await two_peers(network)
         first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
@@ -140,22 +141,13 @@ async def test_a_feed_that_no_configuration_names_is_refused(tmp_path):
         permit = two.store_file.hosted(second).configuration
         await network.stop("p2")
         ear, links = await in_place_of(nursery, two, one)
-        wished = encode(replace_site(decode_untrusted_permit(permit)))
+        wished = encode(with_choice(decode_untrusted_permit(permit), Input(first, "p1", "//a{cont}")))
         forged = sign(two.credential.signer, "configuration", wished)
+        assert decode_untrusted_permit(forged).names(first, "p1")
         tries = [
             Open(1, first, second, "//zebra{val}", b"", permit, 1, 0, 1 << 20),
             Open(2, first, second, "//a{cont}", b"", permit, 1, 0, 1 << 20),
-            Open(
-                3,
-                first,
-                second,
-                "//a{cont}",
-                b"",
-                sign(two.credential.signer, "configuration", forged),
-                1,
-                0,
-                1 << 20,
-            ),
+            Open(3, first, second, "//zebra{val}", b"", forged, 1, 0, 1 << 20),
             Open(4, first, second, "//a{cont}", b"", b"rubbish", 1, 0, 1 << 20),
             Open(5, first, "somebody", "//a{cont}", b"", permit, 1, 0, 1 << 20),
         ]
@@ -167,7 +159,82 @@ async def test_a_feed_that_no_configuration_names_is_refused(tmp_path):
         ended = [frame for frame in ear.frames if isinstance(frame, Ended)]
         assert sorted(frame.feed for frame in ended) == [1, 2, 3, 4, 5]
         assert {frame.why for frame in ended} == {"forbidden"}
+        reasons = {frame.feed: frame.text for frame in ended}
+        assert reasons[1] == f"it does not name {first}"
+        assert reasons[2] == reasons[5] == "the permit is another's"
+        assert "source" in reasons[3]  # it lacks the role that signs
+        assert one.status()["refused"][COUNTED_AS] == 5
+        (logged,) = [record for record in caplog.records if record.message == "feed refused"]
+        assert (logged.levelname, logged.site, logged.subscription) == ("WARNING", "p2", second)
+        assert logged.reason == reasons[1]
         nursery.cancel_scope.cancel()
+
+
+async def test_a_permit_of_an_epoch_that_is_over_is_refused_and_so_is_one_that_a_newer_has_replaced(tmp_path):
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        one, two = await two_peers(network)
+        first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        second = (await two.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        permits = [two.store_file.hosted(second).configuration]
+        await network.stop("p2")
+        ear, links = await in_place_of(nursery, two, one)
+        for epoch in (1, 2):
+            await answer_to(ear, links, Open(epoch, first, second, "//a{cont}", b"", permits[-1], 1, 0, 1 << 20))
+            assert (await network.source.adopt(epoch - 1, []))["epoch"] == epoch
+            permits.append(network.source.catalog._signed[second])
+            with trio.fail_after(5):
+                while one.permits.epoch < epoch:
+                    await trio.sleep(0.02)
+        tries = [Open(3 + i, first, second, "//a{cont}", b"", permits[i], 1, 0, 1 << 20) for i in (2, 0, 1)]
+        opened, *refused = [await answer_to(ear, links, frame) for frame in tries]
+        assert isinstance(opened, Opened)
+        assert [frame.why for frame in refused] == ["forbidden"] * 2
+        assert refused[0].text == "the permit is of epoch 0; it is epoch 2 now"
+        assert refused[1].text == "a newer permit has been seen"
+        assert one.status()["refused"][COUNTED_AS] == 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_source_counts_and_logs_the_feeds_that_it_refuses(tmp_path, caplog):
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        one, two = await two_peers(network)
+        first = (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"]
+        second = (await two.subscribe(Pattern.parse("//b{cont}")))["subscription"]
+        permit = one.store_file.hosted(first).configuration
+        await network.stop("p2")
+        ear, links = await in_place_of(nursery, two, network.source)
+        await answer_to(ear, links, Open(1, "", first, "//a{cont}", b"", permit, 1, 0, 1 << 20), "source")
+        await answer_to(ear, links, Open(2, "", second, "//b{cont}", b"", permit, 1, 0, 1 << 20), "source")
+        assert network.source.status()["refused"][COUNTED_AS] == 2
+        (logged,) = [record for record in caplog.records if record.message == "feed refused"]
+        assert (logged.site, logged.subscription) == ("p2", first)
+        assert logged.reason == f"{first} is not a subscription of p2"
+        nursery.cancel_scope.cancel()
+
+
+async def answer_to(ear, links, asked, site="p1"):
+    """Open a feed; return the frame that says whether it is."""
+    links.send(site, asked)
+    with trio.fail_after(5):
+        while True:
+            for frame in ear.frames:
+                if isinstance(frame, Opened | Ended) and frame.feed == asked.feed:
+                    return frame
+            await trio.sleep(0.02)
+
+
+def test_of_a_machine_that_asks_and_asks_few_refusals_are_logged_and_all_counted(caplog):
+    now, counted = [0.0], {}
+    refusals = Refusals(counted, clock=lambda: now[0])
+    asked = Open(1, "u", "d" * 1000, "//a{cont}", b"", b"", 1, 0, 1)
+    for _ in range(100):
+        assert refusals.noted("p1", asked, "no") == "no"
+        now[0] += 1
+    assert refusals.noted("p2", asked, "no") == "no"
+    assert refusals.noted("p2", asked, "") == ""
+    assert counted == {COUNTED_AS: 101}
+    assert [record.left_out for record in caplog.records] == [0] + [9] * 9 + [0]
+    assert {len(record.subscription) for record in caplog.records} == {300}
 
 
 def decode_untrusted_permit(permit):
@@ -175,9 +242,9 @@ def decode_untrusted_permit(permit):
     return decode_untrusted(msgspec.msgpack.decode(permit)[-1])
 
 
-def replace_site(configuration):
-    """Make a configuration that names whatever p2 would like."""
-    return msgspec.structs.replace(configuration, choices=((Input("s", "p1", "//a{cont}"),),), revision=999)
+def with_choice(configuration, wished):
+    """Make a configuration that names what its owner would like."""
+    return msgspec.structs.replace(configuration, choices=((wished,),), revision=999)
 
 
 async def test_a_peer_cannot_tell_another_how_it_is_fed(tmp_path):
