@@ -14,6 +14,7 @@ import msgspec
 import trio
 
 from overlay.identity import Address
+from peer.daemon.in_parts import in_parts
 from peer.daemon.last_plan import LastPlan
 from peer.daemon.overview import overview_of
 from peer.daemon.questions import NoAnswer
@@ -124,6 +125,13 @@ class Catalog:
             self.steering.add_site(member.site, asked.capacity)
         self.sites[member.site] = record
         return [self._signed[name] for name in self.owned_by(member.site) if name in self._signed]
+
+    def configurations_of(self, site: str, after: str = "") -> dict[str, Any]:
+        """Return how the subscriptions of a machine are fed whose names come after one: the first of them, as many
+        as a frame has room for. ``more``: the name of the last, if there are others."""
+        names = sorted(name for name in self.owned_by(site) if name > after and name in self._signed)
+        part = next(in_parts(self._signed[name] for name in names), [])
+        return {"configurations": part, "more": names[len(part) - 1] if len(part) < len(names) else ""}
 
     def neighbours(self, site: str, most: int) -> dict[str, list[str]]:
         """Say where some machines are: those that may feed a machine, and then those that were here last."""

@@ -152,7 +152,7 @@ class Members:
         await self._learn_list(member.site, asked.revocations)
         if self._links.revocations.is_revoked(member):
             raise NoAnswer(f"{member.site} is revoked")
-        found = self._catalog.greeted(member, asked)
+        every = self._catalog.greeted(member, asked)
         if asked.is_first:
             await self._catalog.take_back(member.site)
         ended, unknown = self._catalog.compared(member.site, asked.subscriptions)
@@ -162,7 +162,7 @@ class Members:
             "revocations": self._links.revocations.encoded,
             "dht_key": self.dht_key(),
             "machines": self._catalog.neighbours(member.site, _MACHINES_TOLD),
-            "configurations": found,
+            **(self._catalog.configurations_of(member.site) if asked.in_parts else {"configurations": every}),
             "ended": ended,
             "unknown": unknown,
         }

@@ -66,7 +66,7 @@ class Membership:
             self._place.told_machines(found["machines"])
             for name, end in found["ended"].items():
                 self._hosted.withdrawn(name, end)
-            over = [name for signed in found["configurations"] if (name := self._hosted.configure(signed))]
+            over = await self._configured(found)
         except _WRONG as exc:
             self.trouble = str(exc)
             _LOG.error("the source and this machine do not agree", extra={"reason": self.trouble})
@@ -78,6 +78,14 @@ class Membership:
             await self._announce_again(name)
         return True
 
+    async def _configured(self, told: dict[str, Any]) -> list[str]:
+        """Take configurations in, and ask for those that the answer had no room for; list the withdrawn here."""
+        over = [name for signed in told["configurations"] if (name := self._hosted.configure(signed))]
+        while more := told.get("more"):
+            told = await self._questions.ask(self._source, "configurations", {"after": more})
+            over += [name for signed in told["configurations"] if (name := self._hosted.configure(signed))]
+        return over
+
     def _greeting(self) -> dict[str, Any]:
         generation, frontier = self._hosted.seen()
         return {
@@ -88,6 +96,7 @@ class Membership:
             "frontier": frontier,
             "revocations": max(self._links.revocations.number, 0),
             "subscriptions": self._hosted.live(),
+            "in_parts": True,
         }
 
     def _check_generation(self, found: int) -> None:

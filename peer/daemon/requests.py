@@ -20,7 +20,8 @@ class Greet(msgspec.Struct, frozen=True):
     """Here I am: where I can be dialled, how many feeds I bear, and what I have of the log and the catalog.
 
     ``generation`` and ``frontier``: the highest generation and number of the log that anything here has seen.
-    ``revocations``: the number of the list of the revoked. ``subscriptions``: those that live here."""
+    ``revocations``: the number of the list of the revoked. ``subscriptions``: those that live here. ``in_parts``:
+    configurations that are too many for one answer are asked for (``More``); else they come all at once."""
 
     addresses: Annotated[list[Annotated[str, msgspec.Meta(max_length=300)]], msgspec.Meta(max_length=8)]
     capacity: _Count | None = None
@@ -30,6 +31,13 @@ class Greet(msgspec.Struct, frozen=True):
     frontier: _Number = 0
     revocations: _Number = 0
     subscriptions: Annotated[list[_Name], msgspec.Meta(max_length=100_000)] = []
+    in_parts: bool = False
+
+
+class More(msgspec.Struct, frozen=True):
+    """How are my subscriptions fed that come after one, by their names?"""
+
+    after: _Name
 
 
 class Subscribe(msgspec.Struct, frozen=True):

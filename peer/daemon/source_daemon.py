@@ -21,6 +21,7 @@ from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
+from peer.daemon.in_parts import in_parts
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
 from peer.daemon.log_view import LogView
@@ -247,6 +248,8 @@ class SourceDaemon:
         match what:
             case "greet":
                 return await self.members.greeted(member, requests.read(body, requests.Greet))
+            case "configurations":
+                return self.catalog.configurations_of(member.site, requests.read(body, requests.More).after)
             case "drain":
                 is_over = requests.read(body, requests.Drain).is_over
                 return await (self.catalog.take_back if is_over else self.catalog.set_aside)(member.site)
@@ -310,10 +313,11 @@ class SourceDaemon:
         return await self.questions.ask(site, what, body)
 
     async def _told(self, site: str, what: str, body: Any) -> None:
-        try:
-            await self.questions.ask(site, what, body)
-        except NoAnswer as exc:
-            _LOG.warning("not told", extra={"site": site, "what": what, "reason": str(exc)})
+        for part in in_parts(body) if what == "configure" else (body,):
+            try:
+                await self.questions.ask(site, what, part)
+            except NoAnswer as exc:  # it may only be slow, and hear the next
+                _LOG.warning("not told", extra={"site": site, "what": what, "reason": str(exc)})
 
     # What the views ask for.
 
