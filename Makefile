@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-wan bench-wan-live bench-cn bench-filters soak kills clean
+.PHONY: help setup java demo test check format lock bench-matching bench-calibration bench-rewriting bench-planner bench-network bench-capacity bench-wan bench-wan-live bench-cn bench-filters bench-directory soak kills clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -69,6 +69,9 @@ bench-cn: setup ## count hops and bytes of the content-driven network: 1,000 mac
 
 bench-filters: setup ## match events against up to six million filters, by five algorithms (SIZES=10000,100000)
 	@$(PYTHON) -m benchmarks.filters $(if $(SIZES),--sizes $(SIZES))
+
+bench-directory: setup ## push the configurations of 1,000 machines into a DHT of 25 nodes, and then new epochs
+	@$(PYTHON) -m benchmarks.directory
 
 soak: setup ## run networks in virtual time with faults, until Ctrl-C or for so long (MINUTES=, SEED=)
 	@.venv/bin/distributary scenario simulate --seed $(or $(SEED),$(shell date +%s)) --minutes $(or $(MINUTES),inf)

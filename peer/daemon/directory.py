@@ -71,6 +71,7 @@ class DirectoryStatistics:
     sent: int = 0
     received: int = 0
     refused_datagrams: dict[str, int] = field(default_factory=dict)
+    put: int = 0
 
 
 class Directory:
@@ -107,7 +108,7 @@ class Directory:
         node = self._node.dht.statistics
         return DirectoryStatistics(
             *own, True, node.peers, node.records, node.record_bytes, node.own_records, node.sent, node.received,
-            {reason.value: count for reason, count in node.refused.items()},
+            {reason.value: count for reason, count in node.refused.items()}, self._node.records_put,
         )  # fmt: skip
 
     def use(self, credential: Credential) -> None:
@@ -158,7 +159,7 @@ class Directory:
     async def push(
         self, configurations: Mapping[str, bytes], versions: Mapping[str, Version], epoch: Version
     ) -> Pushed:
-        """Put the configurations that are newer than what was pushed, some at once, and then the epoch.
+        """Put the configurations that say something newer than what was pushed, some at once, and then the epoch.
 
         Source only: nodes refuse it from anybody else. What nobody takes now is put again later.
         """
@@ -167,7 +168,7 @@ class Directory:
 
         async def work() -> None:
             for name in queue:
-                if name not in self._versions or versions.get(name, self._versions[name]) > self._versions[name]:
+                if self._is_due(name, versions[name]):
                     push = partial(self._push, name, versions, configurations[name])
                     held.append(await self._node.call(push, 0, what="push", name=name, limit_s=_PUT_S))
 
@@ -178,6 +179,14 @@ class Directory:
         push = partial(self._push_epoch, epoch)
         held.append(await self._node.call(push, 0, what="push", name=CURRENT, limit_s=_PUT_S))
         return Pushed(pushed, min(held), trio.current_time() - begin)
+
+    def _is_due(self, name: str, version: Version) -> bool:
+        """Say whether a configuration is to be put. A new epoch begins with what was said before, at revision 0
+        (``peer.steering.issuing``); and what is in the DHT is a good permit in the epoch after its own."""
+        put = self._versions.get(name)
+        if put is None:
+            return True
+        return version > put and version != Version(put.generation, put.epoch + 1, 0)
 
     def forget(self, name: str) -> None:
         """Stop keeping a configuration: its subscription has ended. The DHT clears it when it expires."""

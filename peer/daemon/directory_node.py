@@ -57,6 +57,7 @@ class DirectoryNode:
     def __init__(self, owner: Owner, notary: Notary, bootstrap: Sequence[Address], settings: DhtSettings) -> None:
         self.dht: Dht | None = None
         self.joined = trio.Event()
+        self.records_put = 0
         self._owner, self._notary = owner, notary
         self._bootstrap, self._settings = tuple(bootstrap), settings
         self._calls: set[trio.CancelScope] = set()
@@ -87,7 +88,9 @@ class DirectoryNode:
 
         The record is put even if nobody took a chunk: all of them are put again when there are other nodes.
         """
-        return min([await dht.put(one) for one in (*chunks, record)])
+        records = (*chunks, record)
+        self.records_put += len(records)
+        return min([await dht.put(one) for one in records])
 
     async def get(self, dht: Dht, kind: str, name: str) -> tuple[Record, bytes] | None:
         """Find a record that may be believed, and its whole value."""

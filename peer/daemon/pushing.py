@@ -1,6 +1,7 @@
 """Configurations on their way into the DHT: gathered for a moment, so that many at once cost one epoch record.
 
-The machines concerned are told directly; what is in the DHT is for those that cannot reach the source.
+The machines concerned are told directly; what is in the DHT is for those that cannot reach the source. Of a new
+epoch, which everybody's permit is of, only what says something else is put (``Directory.push``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from overlay.dht import Version
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from peer.daemon.directory import Directory
+    from peer.daemon.directory import Directory, Pushed
     from peer.storage.log_values import Configuration
 
 _GATHER_S: Final = 0.3
@@ -42,9 +43,14 @@ class Pushing:
         while True:
             await self._wake.wait()
             await trio.sleep(_GATHER_S)
-            self._wake = trio.Event()
-            taken, self._waiting = self._waiting, {}
-            if taken:
-                versions = {name: Version(*one.version) for name, one in taken.items()}
-                bodies = {name: one.body for name, one in taken.items()}
-                await directory.push(bodies, versions, max(versions.values()))
+            await self.push(directory)
+
+    async def push(self, directory: Directory) -> Pushed | None:
+        """Push what waits; None if nothing does."""
+        self._wake = trio.Event()
+        taken, self._waiting = self._waiting, {}
+        if not taken:
+            return None
+        versions = {name: Version(*one.version) for name, one in taken.items()}
+        bodies = {name: one.body for name, one in taken.items()}
+        return await directory.push(bodies, versions, max(versions.values()))
