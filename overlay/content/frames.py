@@ -224,7 +224,7 @@ def decode_untrusted(data: bytes) -> Frame:
         raise MalformedContent(f"a frame of {len(data):,} bytes, above {MAX_BYTES:,}")
     try:
         frame: Frame = _DECODER.decode(data)
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:  # text that is no UTF-8 is a ValueError
         raise MalformedContent(str(exc)) from None
     if isinstance(frame, Spread | Approach) and frame.message.region:
         unpack_region(frame.message.region)

@@ -153,7 +153,7 @@ def decode_record(data: bytes) -> Record:
 def _decoded(decoder: msgspec.msgpack.Decoder[_Kind], data: bytes) -> _Kind:
     try:
         return decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:  # text that is no UTF-8 is a ValueError
         raise MalformedContent(str(exc)) from None
 
 

@@ -42,6 +42,6 @@ def put_back(rest: Mapping[str, str], payload: bytes) -> dict[str, str]:
     """Put a message together again; ``BadPayload`` if it cannot be read."""
     try:
         bulky = msgspec.msgpack.decode(payload, type=list[tuple[str, str]])
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:  # text that is no UTF-8 is a ValueError
         raise BadPayload(str(exc)) from None
     return {**rest, **dict(bulky)}

@@ -224,7 +224,7 @@ def decode_untrusted(body: bytes | memoryview) -> OnTheWire:
     """Read a frame's body; raise ``MalformedFrame`` for anything that is none."""
     try:
         frame: OnTheWire = _DECODER.decode(body)
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:  # text that is no UTF-8 is a ValueError
         raise MalformedFrame(str(exc)) from None
     _check(frame)
     return frame

@@ -55,7 +55,7 @@ def decode_zone_untrusted(payload: bytes) -> ZoneRecord:
     """Read a payload; ``MalformedZone`` for anything that is none."""
     try:
         record = msgspec.msgpack.decode(payload, type=ZoneRecord)
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:  # text that is no UTF-8 is a ValueError
         raise MalformedZone(str(exc)) from None
     if math.isnan(record.value) or (record.is_split and not math.isfinite(record.value)):
         raise MalformedZone("a split at no number")

@@ -73,5 +73,5 @@ def decode_space(body: bytes) -> Space:
 def _decoded(body: bytes, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, RewritingError) as exc:
+    except (msgspec.MsgspecError, ValueError, RecursionError, RewritingError) as exc:
         raise NoAnswer(f"this is no space: {exc}") from exc

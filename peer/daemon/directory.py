@@ -137,7 +137,7 @@ class Directory:
         found = await self._find(SITE, name)
         try:
             return () if found is None else parse_addresses(_ADDRESSES.decode(found[1]))
-        except (msgspec.MsgspecError, ValueError, BadName) as exc:
+        except (msgspec.MsgspecError, ValueError, RecursionError, BadName) as exc:
             _LOG.warning("bad addresses", extra={"site": name, "reason": str(exc)})
             return ()
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import random
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -23,6 +22,8 @@ from overlay.identity import IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import OF_SENDER, Bye, Content, Level, SignOfLife
+from peer.daemon.supervising import supervised
+from peer.daemon.wire import Wire
 from peer.listening import listen
 
 if TYPE_CHECKING:
@@ -56,25 +57,6 @@ class Listener(Protocol):
         """Frames have come, together."""
 
 
-@dataclass(eq=False)
-class _Wire:
-    """One connection."""
-
-    member: Member
-    stream: trio.SSLStream[trio.SocketStream]
-    connection: Connection
-    is_dialled: bool
-    wake: trio.Event = field(default_factory=trio.Event)
-    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    is_leaving: bool = False
-    used_at: float = field(default_factory=trio.current_time)
-    """When something was last said, or found to be needed."""
-
-    def stir(self) -> None:
-        """Let the writer look again."""
-        self.wake.set()
-
-
 def nobody_revoked(network: str) -> RevocationList:
     """Stand in for the list until one is known; every real list replaces it."""
     return RevocationList(network, -1, {}, {}, 0, b"")
@@ -99,8 +81,8 @@ class Links:
         self.revocations = nobody_revoked(credential.root.network)
         self._patience = patience or Patience()
         self._incarnation = random.SystemRandom().getrandbits(60)
-        self._wires: dict[str, _Wire] = {}
-        self._beating: set[_Wire] = set()
+        self._wires: dict[str, Wire] = {}
+        self._beating: set[Wire] = set()
         self._dialling: set[str] = set()
         self._slow: dict[str, tuple[float, float]] = {}
         self._nursery: trio.Nursery | None = None
@@ -211,10 +193,10 @@ class Links:
 
     async def _dial(self, site: str) -> None:
         try:
-            addresses = await self._find(site)
-            for address in addresses:
-                if await self._dial_at(site, address):
-                    return
+            with supervised(self._refuse, site=site):
+                for address in await self._find(site):
+                    if await self._dial_at(site, address):
+                        return
         finally:
             self._dialling.discard(site)
         if site not in self._wires:  # it may have dialled us meanwhile
@@ -233,7 +215,9 @@ class Links:
             return await self._run(plain, dialled=site)
 
     async def _accept(self, plain: trio.SocketStream) -> None:
-        await self._run(plain, dialled=None)
+        async with plain:
+            with supervised(self._refuse):
+                await self._run(plain, dialled=None)
 
     async def _run(self, plain: trio.SocketStream, *, dialled: str | None) -> bool:
         """Greet whoever is there and run the connection until it ends; False if it never began."""
@@ -257,7 +241,7 @@ class Links:
             return False
         number = max(self.revocations.number, 0)
         connection = Connection(self._incarnation, trio.current_time(), number, self._patience)
-        wire = _Wire(member, stream, connection, dialled is not None)
+        wire = Wire(member, stream, connection, dialled is not None)
         try:
             await self._converse(wire)
         finally:
@@ -281,19 +265,23 @@ class Links:
         self.refused[short] = self.refused.get(short, 0) + 1
         _LOG.warning("refused", extra={"reason": reason})
 
-    async def _converse(self, wire: _Wire) -> None:
+    async def _converse(self, wire: Wire) -> None:
         self._beating.add(wire)
         try:
             with wire.scope:
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._write, wire)
-                    await self._read(wire)
+                    nursery.start_soon(self._supervised, self._write, wire)
+                    await self._supervised(self._read, wire)
                     nursery.cancel_scope.cancel()
         finally:
             self._beating.discard(wire)
             self._saved += wire.connection.outbox.saved_bytes
 
-    async def _read(self, wire: _Wire) -> None:
+    async def _supervised(self, work: Callable[[Wire], Awaitable[None]], wire: Wire) -> None:
+        with supervised(self._refuse, wire.scope.cancel, site=wire.member.site):
+            await work(wire)
+
+    async def _read(self, wire: Wire) -> None:
         while wire.connection.stage is not Stage.CLOSED:
             try:
                 data = await wire.stream.receive_some(_AT_ONCE)
@@ -317,7 +305,7 @@ class Links:
             if wire.connection.outbox:
                 wire.stir()
 
-    async def _write(self, wire: _Wire) -> None:
+    async def _write(self, wire: Wire) -> None:
         while True:
             data = wire.connection.send(_AT_ONCE, trio.current_time())
             if not data:
@@ -343,9 +331,10 @@ class Links:
             for wire in list(self._beating):
                 if late > pause:
                     wire.connection.excuse(late)
-                self._look_after(wire)
+                with supervised(self._refuse, wire.scope.cancel, site=wire.member.site):
+                    self._look_after(wire)
 
-    def _look_after(self, wire: _Wire) -> None:
+    def _look_after(self, wire: Wire) -> None:
         try:
             wire.member.check_time(datetime.now(UTC))  # a link lasts no longer than the right to it
             wire.connection.tick(trio.current_time(), lambda: not self._feeds(wire.member.site))
@@ -360,7 +349,7 @@ class Links:
                 wire.stir()
             self._part(wire)
 
-    def _part(self, wire: _Wire) -> None:
+    def _part(self, wire: Wire) -> None:
         """Hang up if the connection is not used."""
         now, site = trio.current_time(), wire.member.site
         if now - wire.used_at < _UNUSED_S or self._wires.get(site) is not wire or wire.is_leaving:
@@ -370,7 +359,7 @@ class Links:
         else:
             self.hang_up(site, "there is nothing to say")
 
-    def _kept(self, wire: _Wire) -> bool:
+    def _kept(self, wire: Wire) -> bool:
         """Say whether a new connection is kept beside or instead of the one there is."""
         site = wire.member.site
         if self.revocations.is_revoked(wire.member):
@@ -391,7 +380,7 @@ class Links:
         self._listener.up(wire.member)
         return True
 
-    def _gone(self, wire: _Wire) -> None:
+    def _gone(self, wire: Wire) -> None:
         if self._wires.get(wire.member.site) is wire:
             del self._wires[wire.member.site]
             _LOG.info("lost", extra={"site": wire.member.site})

@@ -119,7 +119,7 @@ class PlannerDesk:
             try:
                 rows = msgspec.msgpack.decode(bytes(parcel.data), type=list[dict[str, Any]])
                 parcel.outcome = await self.adopt(asked.base_epoch, rows, asked.dry_run)
-            except (msgspec.MsgspecError, RecursionError, BadProposal) as exc:
+            except (msgspec.MsgspecError, ValueError, RecursionError, BadProposal) as exc:
                 raise NoAnswer(f"the proposal: {exc}") from None
             parcel.data = bytearray()
         return parcel.outcome

@@ -37,7 +37,10 @@ async def fetch_snapshot(ask: AskSource, documents: int) -> dict[str, Any]:
         if not part:
             raise NoAnswer(f"the snapshot ended after {len(data):,} of {size:,} bytes")
         data += part
-    found: dict[str, Any] = msgspec.msgpack.decode(bytes(data), type=dict[str, Any])
+    try:
+        found: dict[str, Any] = msgspec.msgpack.decode(bytes(data), type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
+        raise NoAnswer(f"the snapshot cannot be read: {exc}") from None
     return found | {"documents": [base64.b64encode(body).decode() for body in found["documents"]]}
 
 

@@ -68,7 +68,7 @@ class Questions:
             raise Unreachable(f"the connection to {site} broke")
         try:
             found = msgspec.msgpack.decode(waiting.answer.body)
-        except (msgspec.MsgspecError, RecursionError) as exc:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as exc:  # text that is no UTF-8 too
             raise NoAnswer(f"the answer of {site} cannot be read: {exc}") from None
         if not waiting.answer.ok:
             raise NoAnswer(str(found))

@@ -88,7 +88,7 @@ class Remembered:
             for texts in (found.nodes, *found.machines.values()):
                 for text in texts:
                     Address.parse(text)
-        except (IdentityError, msgspec.MsgspecError, RecursionError) as exc:
+        except (IdentityError, msgspec.MsgspecError, ValueError, RecursionError) as exc:
             _LOG.warning("not remembered", extra={"file": str(path), "reason": str(exc)})
             return _Known()
         return found

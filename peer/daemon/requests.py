@@ -112,6 +112,6 @@ def read(body: bytes, kind: type[Request]) -> Request:
     """Read a request; ``NoAnswer`` says what is wrong with it."""
     try:
         found: Any = msgspec.msgpack.decode(body, type=kind)
-    except (msgspec.MsgspecError, RecursionError) as exc:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as exc:  # text that is no UTF-8 too
         raise NoAnswer(f"this is no {kind.__name__.lower()}: {exc}") from None
     return found  # type: ignore[no-any-return]  # msgspec has checked it

@@ -47,7 +47,7 @@ def check_not_left(home: Path) -> None:
         return
     try:
         left = msgspec.json.decode(read_private(path, "remove it"), type=Left)
-    except msgspec.MsgspecError as exc:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
         raise BadCredential(path, f"it cannot be read: {exc}", "remove it") from exc
     raise BadCredential(
         home, f"this machine has left the network {left.network}",

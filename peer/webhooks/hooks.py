@@ -79,7 +79,7 @@ def read_hooks(path: Path) -> list[Hook]:
         found = msgspec.json.decode(data, type=list[Hook])
         for hook in found:
             target_of(hook.url)
-    except (msgspec.MsgspecError, NoAnswer) as exc:
+    except (msgspec.MsgspecError, ValueError, RecursionError, NoAnswer) as exc:
         raise BrokenStore(path, f"these are no webhooks: {exc}; mend or remove the file") from None
     return found
 
