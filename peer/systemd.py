@@ -38,6 +38,8 @@ Environment=NUMBA_CACHE_DIR={state}/kernels
 TimeoutStartSec=15min
 WatchdogSec=2min
 TimeoutStopSec=30s
+# One for each connection: machines, clients, and strangers, of whom few are let wait.
+LimitNOFILE=65536
 Restart=on-failure
 RestartSec=2s
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,8 @@ from overlay.identity.enrolment_messages import NONCE_BYTES
 from overlay.identity.keys import fresh_bytes
 from overlay.identity.tls import enrolment_client_context
 from peer.daemon.resigning import unmark
+from peer.daemon.strangers import ContextOf, Strangers, TooManyStrangers
+from peer.daemon.supervising import supervised
 from peer.listening import listen
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ _LOG: Final = logging.getLogger("distributary.enrolling")
 _MOST_BYTES: Final = 64 << 10
 _ANOTHER: Final = "name another folder with --home"
 _PATIENCE_S: Final = 10.0
+_MOST_AT_ONCE: Final = 64
+"""So many may be joining. More lets more come at once; each takes a file descriptor of the source."""
 
 
 async def serve_enrolment(
@@ -56,32 +61,44 @@ async def serve_enrolment(
 ) -> None:
     """Let machines join until cancelled; started with the port. ``admit`` makes the last answer, durably."""
 
+    context_of = ContextOf(Credential.enrolment_context)
+    context_of(own())  # what is wrong with the files is said now
+    strangers = Strangers(_MOST_AT_ONCE, "enrolment")
+
     async def enrol(plain: trio.SocketStream) -> None:
-        credential = own()  # anew for each: it is renewed now and then
-        context = credential.enrolment_context()
-        stream = trio.SSLStream(plain, context, server_side=True, https_compatible=True)
-        enroller = Enroller(credential.signer, credential.root, nonce=fresh_bytes(NONCE_BYTES))
-        try:
-            with trio.fail_after(_PATIENCE_S):
-                while True:
-                    step = enroller.receive(await _receive(stream))
-                    if isinstance(step, Send):
-                        await _send(stream, step.data)
-                        continue
-                    try:
-                        told = await admit(enroller, step)
-                    except InvitationRefused as exc:
-                        told = enroller.refuse(exc.reason)
-                    await _send(stream, told)
-                    return
-        except (trio.BrokenResourceError, trio.TooSlowError, trio.EndOfChannel, IdentityError) as exc:
-            _LOG.warning("refused", extra={"reason": str(exc)})
-        finally:
-            await trio.aclose_forcefully(plain)
+        async with plain:
+            with supervised(_refused), suppress(TooManyStrangers):
+                try:
+                    with strangers.one_more(), trio.fail_after(_PATIENCE_S):
+                        credential = own()  # anew for each: it is renewed now and then
+                        await _let_in(plain, credential, context_of(credential), admit)
+                except (trio.BrokenResourceError, trio.TooSlowError, trio.EndOfChannel, IdentityError) as exc:
+                    _refused(str(exc))
 
     listeners = await listen(host, port, "--enrolment-port or --host")
     task_status.started(listeners[0].socket.getsockname()[1])
     await trio.serve_listeners(enrol, listeners)
+
+
+async def _let_in(
+    plain: trio.SocketStream,
+    credential: Credential,
+    context: ssl.SSLContext,
+    admit: Callable[[Enroller, Application], Awaitable[bytes]],
+) -> None:
+    stream = trio.SSLStream(plain, context, server_side=True, https_compatible=True)
+    enroller = Enroller(credential.signer, credential.root, nonce=fresh_bytes(NONCE_BYTES))
+    while isinstance(step := enroller.receive(await _receive(stream)), Send):
+        await _send(stream, step.data)
+    try:
+        told = await admit(enroller, step)
+    except InvitationRefused as exc:
+        told = enroller.refuse(exc.reason)
+    await _send(stream, told)
+
+
+def _refused(reason: str) -> None:
+    _LOG.warning("refused", extra={"reason": reason})
 
 
 async def _receive(stream: trio.SSLStream[trio.SocketStream]) -> bytes:

@@ -13,27 +13,32 @@ from __future__ import annotations
 
 import logging
 import random
+import ssl
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from overlay.identity import IdentityError, RevocationList, Untrusted
+from overlay.identity import Credential, IdentityError, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import OF_SENDER, Bye, Content, Level, SignOfLife
+from peer.daemon.strangers import ContextOf, Strangers, TooManyStrangers
 from peer.daemon.supervising import supervised
 from peer.daemon.wire import Wire
 from peer.listening import listen
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
-    from overlay.identity import Address, Credential, Member
+    from overlay.identity import Address, Member
     from overlay.wire.frames import Frame
+    from peer.daemon.wire import Listener
 
 _LOG: Final = logging.getLogger("distributary.links")
 _HANDSHAKE_S: Final = 15.0
+_MOST_HANDSHAKES: Final = 256
+"""So many machines may be about to show who they are. More lets more come at once; each costs a file."""
 _LONGEST_REST_S: Final = 20.0
 """Who takes too long to greet is short of time: it is dialled less and less often, up to this."""
 _GOODBYE_S: Final = 1.0
@@ -42,19 +47,6 @@ _MOST_REASONS: Final = 100
 """Others have a hand in what reasons say: so many are counted apart, the rest together."""
 _UNUSED_S: Final = 30.0
 """So long a connection that nobody needs is kept: dialling again takes a greeting."""
-
-
-class Listener(Protocol):
-    """What is told of connections; nothing here may wait."""
-
-    def up(self, member: Member) -> None:
-        """A machine is connected."""
-
-    def lost(self, site: str) -> None:
-        """A machine is not connected any more, or could not be reached."""
-
-    def heard(self, member: Member, frames: Sequence[Frame]) -> None:
-        """Frames have come, together."""
 
 
 def nobody_revoked(network: str) -> RevocationList:
@@ -81,6 +73,11 @@ class Links:
         self.revocations = nobody_revoked(credential.root.network)
         self._patience = patience or Patience()
         self._incarnation = random.SystemRandom().getrandbits(60)
+        self._as_server, self._as_client = (
+            ContextOf(Credential.server_context),
+            ContextOf(Credential.client_context),
+        )
+        self._strangers = Strangers(_MOST_HANDSHAKES, "links")
         self._wires: dict[str, Wire] = {}
         self._beating: set[Wire] = set()
         self._dialling: set[str] = set()
@@ -220,24 +217,24 @@ class Links:
                 await self._run(plain, dialled=None)
 
     async def _run(self, plain: trio.SocketStream, *, dialled: str | None) -> bool:
-        """Greet whoever is there and run the connection until it ends; False if it never began."""
+        """Greet whoever is there and run the connection until it ends; False if it never began. Whoever made the
+        stream closes it."""
         try:
-            context = self.credential.server_context() if dialled is None else self.credential.client_context()
-            stream = trio.SSLStream(
-                plain, context, server_side=dialled is None, https_compatible=True, server_hostname=None
-            )
-            with trio.fail_after(_HANDSHAKE_S):
-                await stream.do_handshake()
-            member = self._identified(stream)
+            if dialled is None:
+                with self._strangers.one_more():
+                    stream, member = await self._shake_hands(plain, self._as_server(self.credential))
+            else:
+                stream, member = await self._shake_hands(plain, self._as_client(self.credential))
         except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError, IdentityError) as exc:
             self._refuse("it takes too long" if isinstance(exc, trio.TooSlowError) else str(exc.__cause__ or exc))
             if dialled is not None and isinstance(exc, trio.TooSlowError):
                 self._rest(dialled)
-            await trio.aclose_forcefully(plain)
+            return False
+        except TooManyStrangers as exc:
+            self._count(str(exc))
             return False
         if dialled is not None and member.site != dialled:
             self._refuse(f"{member.site} answers at the address of {dialled}")
-            await trio.aclose_forcefully(plain)
             return False
         number = max(self.revocations.number, 0)
         connection = Connection(self._incarnation, trio.current_time(), number, self._patience)
@@ -246,8 +243,6 @@ class Links:
             await self._converse(wire)
         finally:
             self._gone(wire)
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
-                await trio.aclose_forcefully(plain)
         return True
 
     def _rest(self, site: str) -> None:
@@ -256,13 +251,22 @@ class Links:
         rest = min(2 * before, _LONGEST_REST_S)
         self._slow[site] = rest, trio.current_time() + rest * random.uniform(0.5, 1.0)
 
-    def _identified(self, stream: trio.SSLStream[trio.SocketStream]) -> Member:
+    async def _shake_hands(
+        self, plain: trio.SocketStream, context: ssl.SSLContext
+    ) -> tuple[trio.SSLStream[trio.SocketStream], Member]:
+        is_server = context.protocol is ssl.PROTOCOL_TLS_SERVER
+        stream = trio.SSLStream(plain, context, server_side=is_server, https_compatible=True, server_hostname=None)
+        with trio.fail_after(_HANDSHAKE_S):
+            await stream.do_handshake()
         leaf = stream.getpeercert(binary_form=True)
-        return self.credential.peer(leaf, datetime.now(UTC), self.revocations)
+        return stream, self.credential.peer(leaf, datetime.now(UTC), self.revocations)
 
-    def _refuse(self, reason: str) -> None:
+    def _count(self, reason: str) -> None:
         short = reason[:80] if reason[:80] in self.refused or len(self.refused) < _MOST_REASONS else "other"
         self.refused[short] = self.refused.get(short, 0) + 1
+
+    def _refuse(self, reason: str) -> None:
+        self._count(reason)
         _LOG.warning("refused", extra={"reason": reason})
 
     async def _converse(self, wire: Wire) -> None:

@@ -1,7 +1,7 @@
 """This machine's identity while its daemon runs: certificates are renewed, DHT keys change, and users hear of it.
 
-TLS contexts are made from the identity folder for every new connection, so a new certificate counts for new links
-at once; links that stand go on until the certificate they were made with has ended.
+TLS contexts are made anew from the identity folder when the certificate is, so a new one counts for new links at
+once; links that stand go on until the certificate they were made with has ended.
 """
 
 from __future__ import annotations

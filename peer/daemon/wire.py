@@ -1,15 +1,31 @@
-"""One connection to another machine, as ``Links`` keeps it."""
+"""One connection to another machine, as ``Links`` keeps it, and who is told of all of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from overlay.identity import Member
     from overlay.wire.connection import Connection
+    from overlay.wire.frames import Frame
+
+
+class Listener(Protocol):
+    """What is told of connections; nothing here may wait."""
+
+    def up(self, member: Member) -> None:
+        """A machine is connected."""
+
+    def lost(self, site: str) -> None:
+        """A machine is not connected any more, or could not be reached."""
+
+    def heard(self, member: Member, frames: Sequence[Frame]) -> None:
+        """Frames have come, together."""
 
 
 @dataclass(eq=False)

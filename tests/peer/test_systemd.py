@@ -36,6 +36,7 @@ def test_a_unit_is_hardened_and_has_a_folder_for_compiled_code(daemon):
     assert found["ProtectSystem"] == ["strict"]
     assert found["DynamicUser"] == found["NoNewPrivileges"] == ["yes"]
     assert found["Restart"] == ["on-failure"]
+    assert found["LimitNOFILE"] == ["65536"]
     assert "MemoryDenyWriteExecute" not in found  # kernels are compiled in memory
 
 
