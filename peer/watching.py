@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from peer.errors import CommandError, TryAgain
 from peer.home import ask_one
 from peer.output import emit, visible
-from peer.publication import key_of
+from peer.publication import key_of, shown_name
 from peer.watched_folder import Settling, Unusable, WatchedFolder, read_document_file
 
 if TYPE_CHECKING:
@@ -61,11 +61,12 @@ class Watching:
 
     def _answered(self, name: str, body: bytes) -> dict[str, Any]:
         """Publish, again and again while the daemon or the source is away."""
-        shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         key, pause = key_of(name, body), _LOOK_S
         while True:
             try:
-                return ask_one(self._home, "publish", name=shown, key=key, body=b64encode(body).decode())
+                return ask_one(
+                    self._home, "publish", name=shown_name(name), key=key, body=b64encode(body).decode()
+                )
             except TryAgain as exc:
                 if pause == _LOOK_S:
                     self._tell({"waiting": str(exc)})

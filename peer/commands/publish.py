@@ -12,7 +12,7 @@ from peer.attributes import read_attributes, read_message
 from peer.errors import CommandError
 from peer.home import Conversation, add_home, ask_one, home_of
 from peer.output import emit
-from peer.publication import key_of
+from peer.publication import key_of, shown_name
 
 if TYPE_CHECKING:
     import argparse
@@ -82,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     with Conversation(home_of(arguments)) as source:
         for name in arguments.documents:
             body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-            key = arguments.key or key_of(name, body)
-            told = source.one("publish", name=name, key=key, body=base64.b64encode(body).decode())
-            _say(told, name, as_json=arguments.json)
+            key, shown = arguments.key or key_of(name, body), shown_name(name)
+            told = source.one("publish", name=shown, key=key, body=base64.b64encode(body).decode())
+            _say(told, shown, as_json=arguments.json)
     return 0
 
 

@@ -135,7 +135,8 @@ class Committer(Generic[Change, Outcome]):
             await self._commit(taken[half:])
             return
         (entry,) = taken
-        _LOG.error("not stored", extra={"change": type(entry.change).__name__, "reason": str(exc)})
+        about = {"change": type(entry.change).__name__, "reason": str(exc)}
+        _LOG.error("not stored", extra=about, exc_info=exc.__cause__)
         _refuse(entry, exc)
         self.failed(entry.change, exc)
 

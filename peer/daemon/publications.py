@@ -27,7 +27,9 @@ class Publications:
         """Documents that wait for the disk, by their entries."""
 
     async def publish(self, entry: NewDocument) -> dict[str, Any]:
-        """Number a document; answers once it is durable. What cannot be parsed is refused."""
+        """Number a document; answers once it is durable. What cannot be parsed, or named, is refused."""
+        _check_text("name", entry.name)
+        _check_text("key", entry.key)
         try:
             document = await _read(entry.body)
         except XmlMatchError as exc:
@@ -44,6 +46,14 @@ class Publications:
     def parsed(self, entry: NewDocument) -> Document | None:
         """Return an entry's document, as long as somebody waits for it to be published."""
         return self._parsed.get(id(entry))
+
+
+def _check_text(what: str, text: str) -> None:
+    """Refuse what is no text: JSON from a command can hold half a character, or a number."""
+    try:
+        str.encode(text)
+    except (TypeError, UnicodeEncodeError):
+        raise NoAnswer(f"the {what} {ascii(text)[:100]} is no text in UTF-8; give another") from None
 
 
 async def _read(body: bytes) -> Document:

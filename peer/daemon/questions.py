@@ -48,12 +48,13 @@ class Questions:
         """Ask, and return what the answer holds; ``NoAnswer`` where there is none."""
         if len(self._waiting) >= _MOST_OPEN:
             raise NoAnswer(f"{_MOST_OPEN:,} questions are open; try again later")
+        asked = _encoded(body)
         self._next += 1
         number, waiting = self._next, _Waiting(site)
         self._waiting[number] = waiting
         try:
             try:
-                sent = self.send(site, Ask(number, what, msgspec.msgpack.encode(body)))
+                sent = self.send(site, Ask(number, what, asked))
             except FrameTooLarge as exc:
                 raise NoAnswer(str(exc)) from None
             if not sent:
@@ -87,6 +88,13 @@ class Questions:
             if waiting.site == site:
                 waiting.is_lost, waiting.answer = True, Answer(0, ok=False, body=b"")
                 waiting.event.set()
+
+
+def _encoded(body: Any) -> bytes:
+    try:
+        return msgspec.msgpack.encode(body)
+    except (TypeError, ValueError, OverflowError) as exc:  # half a character in the text of a command, say
+        raise NoAnswer(f"this cannot be asked: {exc}") from None
 
 
 def answer(question: Ask, found: Any) -> Answer:

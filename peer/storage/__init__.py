@@ -18,6 +18,7 @@ from peer.storage.errors import (
     NewerStore,
     RemoteStaleGeneration,
     StorageError,
+    Unstorable,
 )
 from peer.storage.log_values import (
     Appended,
@@ -97,6 +98,7 @@ __all__ = [
     "StorageError",
     "StoredDocument",
     "Together",
+    "Unstorable",
     "Version",
     "Withdrawal",
     "restore",

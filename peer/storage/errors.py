@@ -1,7 +1,8 @@
 """What can go wrong with a store; every message is one line, fit to be shown to a user as it is.
 
 Our own fault: ``LocalMisuse`` and ``LocalFrontierWentBack``. Another machine's: ``RemoteStaleGeneration``. The
-world's: ``DiskFull``, ``BrokenStore``, ``NewerStore``. Whichever is raised, the transaction left nothing behind.
+world's: ``DiskFull``, ``BrokenStore``, ``NewerStore``. What nobody thought of: ``Unstorable``. Whichever is
+raised, the transaction left nothing behind.
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ class LocalFrontierWentBack(LocalMisuse):
         self.subscription = subscription
         self.stored = stored
         self.given = given
+
+
+class Unstorable(StorageError):
+    """Something that cannot be written, for a reason that nobody thought of: the cause."""
+
+    def __init__(self, path: Path, cause: Exception) -> None:
+        super().__init__(f"{path}: this cannot be stored: {type(cause).__name__}: {cause}")
+        self.path = path
 
 
 class RemoteStaleGeneration(StorageError):

@@ -21,6 +21,7 @@ from peer.storage.log_values import Version
 from peer.storage.result_schema import RESULT_SCHEMA
 from peer.storage.result_trimming import TRIMMED_AT_ONCE, drop_read, drop_unread, forget_ended
 from peer.storage.result_values import Entry, Frontier, Hosted, Kind, ResultLimits, State
+from peer.storage.store_file import storing
 
 if TYPE_CHECKING:
     import sqlite3
@@ -85,10 +86,10 @@ class ResultStore:
         """Make changes in their order, in one durable transaction.
 
         A change that cannot be raises, and nothing of the whole commit is stored: ``RemoteStaleGeneration`` and
-        ``LocalFrontierWentBack`` name the subscription, ``LocalMisuse`` says what is wrong, ``DiskFull`` is no
-        fault of the changes.
+        ``LocalFrontierWentBack`` name the subscription, ``LocalMisuse`` says what is wrong, ``Unstorable`` what
+        nobody thought of, ``DiskFull`` is no fault of the changes.
         """
-        with self._database.transaction() as connection:
+        with storing(self._database.path), self._database.transaction() as connection:
             committing = Committing(connection, self._clock())
             for change in changes:
                 committing.apply(change)

@@ -21,6 +21,7 @@ from peer.storage.log_values import Extent, Missing, Retention, StoredDocument
 from peer.storage.source_catalog import SourceCatalog
 from peer.storage.source_schema import SOURCE_SCHEMA
 from peer.storage.space_records import SpaceRecords
+from peer.storage.store_file import storing
 
 if TYPE_CHECKING:
     import sqlite3
@@ -87,8 +88,9 @@ class SourceLog(SourceCatalog):
         """Append entries in one durable transaction and say of each, in order, what became of it.
 
         The same publication, subscription or withdrawal again, also twice among these, gets its first number.
+        ``Unstorable`` if one of them cannot be written, and then none is.
         """
-        with self._database.transaction() as connection:
+        with storing(self._database.path), self._database.transaction() as connection:
             appending = Appending.behind(_extent(connection), connection, self._clock())
             outcomes = [appending.add(entry) for entry in entries]
             connection.execute(

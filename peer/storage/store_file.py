@@ -9,7 +9,7 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from peer.storage.errors import BrokenStore, DiskFull
+from peer.storage.errors import BrokenStore, DiskFull, StorageError, Unstorable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,18 @@ def translated(path: Path) -> Iterator[None]:
         if type(exc) in (sqlite3.DatabaseError, sqlite3.OperationalError):
             raise BrokenStore(path, f"{exc} ({exc.sqlite_errorname})") from exc
         raise
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Turn whatever else happens while something is written into ``Unstorable``: the boundary of a store, behind
+    which many changes wait for one of them."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as exc:  # one that nobody thought of: it is refused, and the others are written
+        raise Unstorable(path, exc) from exc
 
 
 def refuse_existing(path: Path) -> None:

@@ -18,6 +18,7 @@ from peer.storage import (
     SiteRecord,
     SourceLog,
     Start,
+    Unstorable,
     Version,
     Withdrawal,
 )
@@ -255,3 +256,9 @@ def test_a_transaction_of_which_a_part_failed_is_not_committed(log):
 def test_keys_are_kept_at_least_as_long_as_documents():
     with pytest.raises(LocalMisuse):
         Retention(document_age_s=10, key_age_s=5)
+
+
+def test_an_entry_that_cannot_be_written_is_refused_and_leaves_nothing(log):
+    with pytest.raises(Unstorable, match="this cannot be stored: UnicodeEncodeError"):
+        log.append([document(1), document(2, name="caf\udce9.xml")])
+    assert log.append([document(3)]) == [Appended(1, is_new=True)]
