@@ -15,6 +15,7 @@ from overlay.identity import Address, IdentityError
 from peer.daemon.questions import NoAnswer
 from peer.daemon.revocation_news import RevocationNews
 from peer.hosting.configuration import MalformedConfiguration
+from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from peer.daemon.hosted import HostedHere
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from peer.daemon.remembered import Remembered
 
 _LOG: Final = logging.getLogger("distributary.peer")
-_WRONG: Final = (NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError, ValueError, AttributeError)
-"""What may be wrong with what another machine says."""
+_WRONG: Final = (
+    NoAnswer, IdentityError, MalformedConfiguration, KeyError, TypeError, ValueError, AttributeError, OSError,
+    StorageError,
+)  # fmt: skip
+"""What may be wrong with what another machine says, or with the disk on which it is to be kept."""
 
 
 class Place(Protocol):

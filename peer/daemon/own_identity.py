@@ -17,11 +17,12 @@ import trio
 from overlay.identity import BadCredential, DhtKey, IdentityError, NotPermitted, Role
 from overlay.identity.renewal import ask_renewal, renew_source, renewal_due, take_renewal
 from peer.daemon.questions import NoAnswer
+from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from overlay.identity import Address, Authority, Credential
+    from overlay.identity import Address, Authority, Credential, NetworkSettings
 
 _LOG: Final = logging.getLogger("distributary.identity")
 # How often the wall clock is looked at: it may be set, and a machine may sleep, while timers stand still.
@@ -81,7 +82,7 @@ class OwnIdentity:
         )
         if keys != settings.dht_keys:
             _LOG.info("DHT key", extra={"number": number})
-            self.replaced_by(self.credential.with_settings(replace(settings, dht_keys=keys)))
+            self._learnt(replace(settings, dht_keys=keys))
 
     def rotate_dht_key(self) -> DhtKey:
         """Make a new DHT key, as the source does when somebody is not a member any more."""
@@ -94,7 +95,15 @@ class OwnIdentity:
         """Remember where the source is."""
         settings = self.credential.settings
         if addresses and settings.source != addresses:
-            self.replaced_by(self.credential.with_settings(replace(settings, source=addresses)))
+            self._learnt(replace(settings, source=addresses))
+
+    def _learnt(self, settings: NetworkSettings) -> None:
+        """Go on with settings that the source tells again: without room on the disk they count for this run."""
+        try:
+            self.replaced_by(self.credential.with_settings(settings))
+        except OSError as exc:
+            _LOG.warning("not remembered", extra={"file": "network.json", "reason": str(exc)})
+            self.replaced_by(replace(self.credential, settings=settings))
 
     async def keep_renewed(self, renew: Callable[[], Awaitable[None]]) -> None:
         """Renew whenever it is time, until cancelled; what goes wrong is logged, and tried again."""
@@ -106,7 +115,7 @@ class OwnIdentity:
                 continue
             try:
                 await renew()
-            except (NoAnswer, IdentityError, OSError, TypeError) as exc:
+            except (NoAnswer, IdentityError, StorageError, OSError, TypeError) as exc:
                 ends = ending(self.credential)
                 _LOG.warning("certificate not renewed", extra={"reason": str(exc), "ends": ends})
                 await trio.sleep(_AGAIN_S * (0.5 + SystemRandom().random()))

@@ -1,7 +1,8 @@
 """What a peer remembers of its network between two runs, so that it can do without the source for a while.
 
 The list of the revoked: without it, whoever is revoked would be let in again until the source is reached. And
-where some other machines are, for the way into the DHT.
+where some other machines are, for the way into the DHT. All this can be learnt again: where it cannot be written,
+on a full disk say, that is logged, it counts for this run all the same, and is written when there is room.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Remembered:
 
     def __init__(self, folder: Path, root: Root) -> None:
         self._folder, self._root = folder, root
+        self._unwritten: dict[str, bytes] = {}
         self._known = self._read_known()
 
     def revocations(self, otherwise: RevocationList) -> RevocationList:
@@ -49,8 +51,8 @@ class Remembered:
             raise BadCredential(path, str(exc), "remove it; the source is asked for it") from exc
 
     def keep_revocations(self, found: RevocationList) -> None:
-        """Keep a list, durably."""
-        write_private(self._folder / _LIST, found.encoded)
+        """Keep a list, durably if there is room."""
+        self._write(_LIST, found.encoded)
 
     def machines(self) -> dict[str, tuple[Address, ...]]:
         """Return where some machines were, those last that were met last."""
@@ -70,14 +72,25 @@ class Remembered:
         self._keep(_Known(dict(list(kept.items())[-_MOST_KNOWN:]), self._known.nodes))
 
     def keep_nodes(self, found: Iterable[Address]) -> None:
-        """Keep where some nodes of the DHT are; nothing is forgotten while nobody is known."""
+        """Keep where some nodes of the DHT are; nothing is forgotten while nobody is known. Called now and then:
+        what could not be written before is tried again here."""
+        for name, data in list(self._unwritten.items()):
+            self._write(name, data)
         news = [str(one) for one in found][:_MOST_KNOWN]
         if news and sorted(news) != sorted(self._known.nodes):
             self._keep(_Known(self._known.machines, news))
 
     def _keep(self, known: _Known) -> None:
         self._known = known
-        write_private(self._folder / _KNOWN, msgspec.json.encode(known))
+        self._write(_KNOWN, msgspec.json.encode(known))
+
+    def _write(self, name: str, data: bytes) -> None:
+        self._unwritten.pop(name, None)
+        try:
+            write_private(self._folder / name, data)
+        except OSError as exc:
+            self._unwritten[name] = data
+            _LOG.warning("not remembered", extra={"file": str(self._folder / name), "reason": str(exc)})
 
     def _read_known(self) -> _Known:
         path = self._folder / _KNOWN
