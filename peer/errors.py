@@ -8,4 +8,5 @@ class CommandError(Exception):
 
 
 class TryAgain(CommandError):
-    """Nothing is wrong with what was asked: the daemon, or the source, cannot be reached just now."""
+    """Nothing is wrong with what was asked: the daemon, or the source, cannot be reached just now, or has no
+    room on its disk."""

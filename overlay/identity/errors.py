@@ -86,13 +86,15 @@ class Refusal(enum.Enum):
     UNKNOWN = "it is not known here: it was withdrawn, has ended long ago, or is another network's"
     USED = "it was already used by another machine"
     EXPIRED = "it has expired"
+    LATER = "the source cannot write to its disk"
 
 
 class InvitationRefused(IdentityError):
     """An invitation that admits nobody."""
 
     def __init__(self, reason: Refusal) -> None:
-        super().__init__(f"the invitation is refused: {reason.value}; ask the source for a new one")
+        then = "use it again later" if reason is Refusal.LATER else "ask the source for a new one"
+        super().__init__(f"the invitation is refused: {reason.value}; {then}")
         self.reason = reason
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
 
+from peer.daemon.questions import NotNow
 from peer.storage.errors import BrokenStore, DiskFull, StorageError
 
 if TYPE_CHECKING:
@@ -68,12 +69,15 @@ class Committer(Generic[Change, Outcome]):
         self._wake.set()
 
     async def commit(self, change: Change) -> Outcome:
-        """Commit a change, and return when it is safe; ``StorageError`` if it cannot be, now or ever."""
+        """Commit a change, and return when it is safe; ``NotNow`` if there is no room or the disk is broken,
+        ``StorageError`` if the change cannot be."""
         entry: _Entry[Change, Outcome] = _Entry(change, trio.Event())
         self._waiting.append(entry)
         self._wake.set()
         assert entry.done is not None
         await entry.done.wait()
+        if isinstance(entry.error, DiskFull | BrokenStore):
+            raise NotNow(str(entry.error)) from entry.error
         if entry.error is not None:
             raise entry.error
         assert entry.outcome is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import trio
 
-from peer.daemon.questions import NoAnswer, Unreachable
+from peer.daemon.questions import NoAnswer, is_passing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -83,7 +83,7 @@ async def _answer(stream: trio.SocketStream, handlers: Mapping[str, Handler], re
         exc: Exception = group
         while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
             exc = exc.exceptions[0]  # of the nursery in which it is followed
-        again = {"again": True} if isinstance(exc, Unreachable) else {}
+        again = {"again": True} if is_passing(exc) else {}
         await _send(stream, {"failed": " ".join(str(exc).split())} | again)
 
 

@@ -22,6 +22,7 @@ from overlay.identity import (
     IdentityError,
     InvitationRefused,
     Joiner,
+    Refusal,
     Send,
     Token,
     install,
@@ -35,6 +36,7 @@ from peer.daemon.resigning import unmark
 from peer.daemon.strangers import ContextOf, Strangers, TooManyStrangers
 from peer.daemon.supervising import supervised
 from peer.listening import listen
+from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
     import ssl
@@ -94,6 +96,9 @@ async def _let_in(
         told = await admit(enroller, step)
     except InvitationRefused as exc:
         told = enroller.refuse(exc.reason)
+    except StorageError as exc:
+        _LOG.error("nobody can join", extra={"reason": str(exc)})
+        told = enroller.refuse(Refusal.LATER)
     await _send(stream, told)
 
 

@@ -18,6 +18,7 @@ import trio
 from overlay.identity import decode_list_untrusted
 from peer.daemon.admissions import Admissions
 from peer.daemon.questions import NoAnswer
+from peer.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -124,7 +125,11 @@ class Members:
         with trio.move_on_after(_FAREWELL_S):
             while site in self._links.sites:  # noqa: ASYNC110  # nobody is told when a link has gone but one listener
                 await trio.sleep(_FAREWELL_S / 20)
-        await self._enforce(self._links.revocations, [site])
+        try:
+            await self._enforce(self._links.revocations, [site])
+        except StorageError as exc:  # ``let_go`` has kept the list
+            _LOG.error("not kept again", extra={"site": site, "reason": str(exc)})
+            self._links.revoked(self._links.revocations)
 
     async def _enforce(self, found: RevocationList, sites: Iterable[str]) -> None:
         """Keep a list, end what it ends, and tell the others. ``sites``: who is revoked newly."""

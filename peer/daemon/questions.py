@@ -10,6 +10,7 @@ import trio
 
 from overlay.wire.errors import FrameTooLarge
 from overlay.wire.frames import Answer, Ask
+from peer.storage.errors import DiskFull
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,14 +19,23 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 10.0
 _MOST_OPEN: Final = 10_000
+_AGAIN: Final = "again"
 
 
 class NoAnswer(Exception):
     """The other machine cannot be reached, takes too long, or refuses; the message says which."""
 
 
-class Unreachable(NoAnswer):
-    """The question may not have been heard, or its answer is lost: it can be asked again."""
+class AskAgain(NoAnswer):
+    """Nothing is wrong with the question: it can be asked again."""
+
+
+class Unreachable(AskAgain):
+    """The question may not have been heard, or its answer is lost."""
+
+
+class NotNow(AskAgain):
+    """Whoever was asked cannot do it for now: its disk is full, say. Asking again at once is of no use."""
 
 
 @dataclass(eq=False)
@@ -72,7 +82,7 @@ class Questions:
         except (msgspec.MsgspecError, ValueError, RecursionError) as exc:  # text that is no UTF-8 too
             raise NoAnswer(f"the answer of {site} cannot be read: {exc}") from None
         if not waiting.answer.ok:
-            raise NoAnswer(str(found))
+            raise _refusal(found)
         return found
 
     def answered(self, site: str, answer: Answer) -> None:
@@ -102,6 +112,16 @@ def answer(question: Ask, found: Any) -> Answer:
     return Answer(question.question, ok=True, body=msgspec.msgpack.encode(found))
 
 
-def refuse(question: Ask, reason: str) -> Answer:
-    """Refuse to answer."""
-    return Answer(question.question, ok=False, body=msgspec.msgpack.encode(reason[:2000]))
+def refuse(question: Ask, reason: str, *, again: bool = False) -> Answer:
+    """Refuse to answer: with the reason, or {"again": reason} if the same can be asked again later."""
+    told = {_AGAIN: reason[:2000]} if again else reason[:2000]
+    return Answer(question.question, ok=False, body=msgspec.msgpack.encode(told))
+
+
+def is_passing(why: Exception) -> bool:
+    """Say whether what was asked for may well be done later."""
+    return isinstance(why, AskAgain | DiskFull)
+
+
+def _refusal(told: Any) -> NoAnswer:
+    return NotNow(str(told[_AGAIN])) if isinstance(told, dict) and _AGAIN in told else NoAnswer(str(told))

@@ -34,7 +34,7 @@ from peer.daemon.permits import Permits
 from peer.daemon.planner_desk import PlannerDesk
 from peer.daemon.publications import Publications
 from peer.daemon.pushing import Pushing
-from peer.daemon.questions import NoAnswer, Questions, answer, refuse
+from peer.daemon.questions import NoAnswer, Questions, answer, is_passing, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.refusals import Refusals
 from peer.daemon.source_backup import About, secrets_of, write_backup
@@ -242,7 +242,7 @@ class SourceDaemon:
             self.links.send(member.site, told)
         except Exception as exc:  # whatever a machine asks, the source goes on
             _LOG.warning("refused", extra={"site": member.site, "what": question.what[:50], "reason": str(exc)})
-            self.links.send(member.site, refuse(question, str(exc)))
+            self.links.send(member.site, refuse(question, str(exc), again=is_passing(exc)))
 
     async def _answer(self, member: Member, what: str, body: bytes) -> Any:
         match what:

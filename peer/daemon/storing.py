@@ -15,7 +15,7 @@ import trio
 
 from peer.daemon.committing import Committer
 from peer.daemon.entries import entry_of, item_of
-from peer.daemon.questions import NoAnswer
+from peer.daemon.questions import NotNow
 from peer.hosting.history import Stretch
 from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
@@ -70,9 +70,9 @@ class Storing:
         return Stretch(items, items[-1].number if items else upto)
 
     def check_room(self) -> None:
-        """Raise ``NoAnswer`` if nothing new can be taken on."""
+        """Raise ``NotNow`` if nothing new can be taken on."""
         if self.committer.trouble:
-            raise NoAnswer(f"no new subscriptions for now: {self.committer.trouble}")
+            raise NotNow(f"no new subscriptions for now: {self.committer.trouble}")
 
     def look(self, now: float, again: Callable[[str], None]) -> None:
         """Let the host know how the disk is, and go on with what was refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.daemon.questions import NoAnswer, Unreachable
+from peer.daemon.questions import AskAgain, NoAnswer
 from peer.http.exchange import Refusal, as_json
 from peer.publication import key_of
 
@@ -31,7 +31,7 @@ def publishing(publish: Callable[[str, str, bytes], Awaitable[Any]], *, is_allow
             raise Refusal(400, f"the name and the Idempotency-Key may have {_LONGEST} characters at most")
         try:
             told = await publish(name, key, request.body)
-        except Unreachable as exc:
+        except AskAgain as exc:
             raise Refusal(503, f"{exc}; the same request can be sent again", (("Retry-After", "5"),)) from None
         except NoAnswer as exc:
             raise Refusal(422, str(exc)) from None

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from peer.daemon.cursors import check_cursor
-from peer.daemon.questions import NoAnswer, Unreachable
+from peer.daemon.questions import AskAgain, NoAnswer
 from peer.daemon.readers import readers_of
 from peer.http.events import CONTENT_TYPE, events, lines
 from peer.http.exchange import Refusal, Response, as_json, number_of
@@ -95,7 +95,7 @@ class SubscriptionPages:
 def _refusing(status: int = 400) -> Iterator[None]:
     try:
         yield
-    except Unreachable as exc:
+    except AskAgain as exc:
         raise Refusal(503, str(exc), (("Retry-After", "5"),)) from None
     except NoAnswer as exc:
         raise Refusal(status, str(exc)) from None
