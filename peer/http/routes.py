@@ -48,12 +48,14 @@ class Routes:
         return any(route.is_open and route.parts(path) is not None for route in self._routes)
 
     def find(self, method: str, path: str) -> tuple[Route, tuple[str, ...]]:
-        """Return the route and the parts of a path, or refuse."""
+        """Return the route and the parts of a path, or refuse. ``HEAD`` finds what ``GET`` does: it is answered
+        likewise, without the body."""
         found = [(route, parts) for route in self._routes if (parts := route.parts(path)) is not None]
         if not found:
             raise Refusal(404, "nothing is here; docs/http.md lists what is")
         for route, parts in found:
-            if route.method == method:
+            if route.method == ("GET" if method == "HEAD" else method):
                 return route, parts
-        allowed = ", ".join(sorted({route.method for route, _ in found}))
+        methods = {route.method for route, _ in found}
+        allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
         raise Refusal(405, f"{method[:20]} is not possible here, only {allowed}", (("Allow", allowed),))

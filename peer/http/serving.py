@@ -86,6 +86,7 @@ class _Talk:
     def __init__(self, server: Server, stream: trio.SocketStream) -> None:
         self._server, self._stream, self._limits = server, stream, server.limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
+        self._is_head = False
 
     async def turn_away(self) -> None:
         """Say that there are too many."""
@@ -98,8 +99,10 @@ class _Talk:
     async def run(self) -> None:
         """Answer requests until either side has enough."""
         while True:
+            self._is_head = False
             try:
                 event = await self._head()
+                self._is_head = event.method == b"HEAD"
                 await self._answered(event)
             except h11.RemoteProtocolError as exc:
                 await self._refuse(Refusal(exc.error_status_hint, f"this is not HTTP as it should be: {exc}"))
@@ -194,6 +197,10 @@ class _Talk:
         if response.parts is None:
             await self._whole(response)
             return
+        if self._is_head:
+            await response.parts.aclose()
+            await self._whole(response)
+            return
         if self._server.streams >= self._limits.streams:
             await response.parts.aclose()
             raise Refusal(503, "too many streams at once; close one first", (("Retry-After", "5"),))
@@ -206,9 +213,10 @@ class _Talk:
     async def _whole(self, response: Response) -> None:
         self._count(response.status)
         headers = [*response.headers, ("Cache-Control", "no-store")]
-        if response.status != HTTPStatus.NO_CONTENT:
+        if response.status != HTTPStatus.NO_CONTENT and response.parts is None:
             headers.append(("Content-Length", str(len(response.body))))
-        await self._send(_head_of(response.status, headers), h11.Data(data=response.body), h11.EndOfMessage())
+        body = b"" if self._is_head else response.body
+        await self._send(_head_of(response.status, headers), h11.Data(data=body), h11.EndOfMessage())
 
     async def _streamed(self, response: Response, parts: AsyncGenerator[bytes, None]) -> None:
         """Send parts as they come. Nothing else is expected on this connection: it ends with the stream."""

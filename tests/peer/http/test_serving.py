@@ -102,6 +102,37 @@ async def test_what_is_not_done_is_said_in_one_line(target, method, headers, sta
         assert (await ask(server.port, "/open")).status == 200
 
 
+@pytest.mark.parametrize("target", ["/open?x=1", "/page/1", "/nothing", "/broken"])
+async def test_head_is_answered_like_get_without_the_body(target, caplog):
+    async with serving() as server:
+        whole = await ask(server.port, target, token=TOKEN)
+        answer = await ask(server.port, target, token=TOKEN, method="HEAD")
+        assert (answer.status, answer.headers, answer.body) == (whole.status, whole.headers, b"")
+        assert len(caplog.records) == (2 if target == "/broken" else 0)  # the page's own fault, twice
+
+
+async def test_head_of_a_stream_begins_none():
+    async with serving() as server:
+        answer = await ask(server.port, "/stream", token=TOKEN, method="HEAD")
+        assert (answer.status, answer.body, server.made, server.streams) == (200, b"", [], 0)
+        assert "content-length" not in answer.headers
+
+
+async def test_after_a_head_the_connection_goes_on():
+    async with serving() as server:
+        one = head("HEAD", "/open?n=1", {"Connection": "keep-alive"})
+        answer = await say(server.port, one + head("GET", "/open?n=2", {}))
+        assert answer.body.startswith(b"HTTP/1.1 200")  # the second lies right behind the head of the first
+        assert answer.body.endswith(b'{"query": {"n": "2"}, "parts": []}\n')
+
+
+async def test_head_is_refused_where_there_is_nothing_to_get():
+    async with serving() as server:
+        answer = await ask(server.port, "/echo", method="HEAD", token=TOKEN)
+        assert (answer.status, answer.headers["allow"], answer.body) == (405, "POST", b"")
+        assert (await ask(server.port, "/open", method="DELETE")).headers["allow"] == "GET, HEAD"
+
+
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9000", "127.0.0.1", "127.0.0.1:1", "[::1]:80"])
 async def test_this_machine_may_be_called_by_its_names(host):
     async with serving() as server:
