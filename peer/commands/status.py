@@ -112,8 +112,9 @@ def _when(at: float) -> str:
 
 def _show_peer(told: dict[str, Any]) -> None:
     if told["trouble"]:
-        print(f"it does not agree with the source: {told['trouble']}")
-    lag = "not known, for the source is away" if told["lag"] is None else f"{told['lag']:,} entries"
+        print(told["trouble"] if told["is_revoked"] else f"it does not agree with the source: {told['trouble']}")
+    away = "not known, for this machine is cut off" if told["is_revoked"] else "not known, for the source is away"
+    lag = away if told["lag"] is None else f"{told['lag']:,} entries"
     print(f"{told['per_second'].get('results', 0.0):,.1f} results/s; behind the source: {lag}")
     for one in told["subscriptions"]:
         fed = f"fed by {', '.join(one['fed_by'])}" if one["is_live"] else "fed by nobody now"

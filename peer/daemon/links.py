@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from overlay.identity import Credential, IdentityError, RevocationList, Untrusted
+from overlay.identity import Credential, IdentityError, NotPermitted, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import OF_SENDER, Bye, Content, Level, SignOfLife
+from peer.daemon.dismissing import REVOKED, REVOKED_REST_S, dismiss
+from peer.daemon.refusals import Refusals
+from peer.daemon.resting import Resting
 from peer.daemon.strangers import ContextOf, Strangers, TooManyStrangers
 from peer.daemon.supervising import supervised
 from peer.daemon.wire import Wire
@@ -39,12 +42,8 @@ _LOG: Final = logging.getLogger("distributary.links")
 _HANDSHAKE_S: Final = 15.0
 _MOST_HANDSHAKES: Final = 256
 """So many machines may be about to show who they are. More lets more come at once; each costs a file."""
-_LONGEST_REST_S: Final = 20.0
-"""Who takes too long to greet is short of time: it is dialled less and less often, up to this."""
 _GOODBYE_S: Final = 1.0
 _AT_ONCE: Final = 512 << 10
-_MOST_REASONS: Final = 100
-"""Others have a hand in what reasons say: so many are counted apart, the rest together."""
 _UNUSED_S: Final = 30.0
 """So long a connection that nobody needs is kept: dialling again takes a greeting."""
 
@@ -81,11 +80,12 @@ class Links:
         self._wires: dict[str, Wire] = {}
         self._beating: set[Wire] = set()
         self._dialling: set[str] = set()
-        self._slow: dict[str, tuple[float, float]] = {}
+        self._resting = Resting()
         self._nursery: trio.Nursery | None = None
         self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
         self.bytes_sent = self.bytes_received = self._saved = 0
-        self.refused: dict[str, int] = {}
+        self._refusals = Refusals()
+        self.refused = self._refusals.counts
 
     def use(self, credential: Credential) -> None:
         """Make new connections with a renewed credential."""
@@ -146,8 +146,7 @@ class Links:
     def dial(self, site: str) -> None:
         """Connect to a machine, unless it is being done."""
         wanted = site not in self._dialling and site not in self._wires and not self._is_leaving
-        _, until = self._slow.get(site, (0.0, 0.0))
-        if wanted and self._nursery is not None and trio.current_time() >= until:
+        if wanted and self._nursery is not None and not self._resting.holds(site):
             self._dialling.add(site)
             self._nursery.start_soon(self._dial, site)
 
@@ -206,7 +205,7 @@ class Links:
         except (OSError, UnicodeError, ValueError):
             return False
         except trio.TooSlowError:
-            self._rest(site)
+            self._resting.longer(site)
             return False
         async with plain:  # also when the daemon stops within a handshake
             return await self._run(plain, dialled=site)
@@ -228,10 +227,10 @@ class Links:
         except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError, IdentityError) as exc:
             self._refuse("it takes too long" if isinstance(exc, trio.TooSlowError) else str(exc.__cause__ or exc))
             if dialled is not None and isinstance(exc, trio.TooSlowError):
-                self._rest(dialled)
+                self._resting.longer(dialled)
             return False
         except TooManyStrangers as exc:
-            self._count(str(exc))
+            self._refuse(str(exc))
             return False
         if dialled is not None and member.site != dialled:
             self._refuse(f"{member.site} answers at the address of {dialled}")
@@ -245,12 +244,6 @@ class Links:
             self._gone(wire)
         return True
 
-    def _rest(self, site: str) -> None:
-        """Do not dial a machine for a while: a handshake that comes to nothing takes its time all the same."""
-        before, _ = self._slow.get(site, (1.0, 0.0))
-        rest = min(2 * before, _LONGEST_REST_S)
-        self._slow[site] = rest, trio.current_time() + rest * random.uniform(0.5, 1.0)
-
     async def _shake_hands(
         self, plain: trio.SocketStream, context: ssl.SSLContext
     ) -> tuple[trio.SSLStream[trio.SocketStream], Member]:
@@ -259,15 +252,15 @@ class Links:
         with trio.fail_after(_HANDSHAKE_S):
             await stream.do_handshake()
         leaf = stream.getpeercert(binary_form=True)
-        return stream, self.credential.peer(leaf, datetime.now(UTC), self.revocations)
-
-    def _count(self, reason: str) -> None:
-        short = reason[:80] if reason[:80] in self.refused or len(self.refused) < _MOST_REASONS else "other"
-        self.refused[short] = self.refused.get(short, 0) + 1
+        try:
+            return stream, self.credential.peer(leaf, datetime.now(UTC), self.revocations)
+        except NotPermitted:
+            if is_server:
+                await dismiss(stream, Connection(self._incarnation, trio.current_time(), 0, self._patience))
+            raise
 
     def _refuse(self, reason: str) -> None:
-        self._count(reason)
-        _LOG.warning("refused", extra={"reason": reason})
+        self._refusals.count(reason, trio.current_time())
 
     async def _converse(self, wire: Wire) -> None:
         self._beating.add(wire)
@@ -303,6 +296,8 @@ class Links:
                 return
             for frame in [one for one in frames if isinstance(one, Bye)]:
                 _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
+                if frame.reason == REVOKED:
+                    self._resting.rest(wire.member.site, REVOKED_REST_S)
             if not all(isinstance(frame, SignOfLife) for frame in frames):
                 wire.used_at = trio.current_time()
             self._listener.heard(wire.member, frames)
@@ -379,7 +374,7 @@ class Links:
             old.scope.cancel()
             self._listener.lost(site)
         self._wires[site] = wire
-        self._slow.pop(site, None)
+        self._resting.reached(site)
         _LOG.info("connected", extra={"site": site, "dialled": wire.is_dialled})
         self._listener.up(wire.member)
         return True

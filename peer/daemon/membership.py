@@ -31,6 +31,11 @@ _WRONG: Final = (
 )  # fmt: skip
 """What may be wrong with what another machine says, or with the disk on which it is to be kept."""
 
+REVOKED_HERE: Final = (
+    "this machine was revoked; ask for a new invitation, join with it ('distributary network join TOKEN') and "
+    "start the daemon again"
+)
+
 
 class Place(Protocol):
     """What the source is told of this machine."""
@@ -55,7 +60,7 @@ class Membership:
         self._identity, self._links, self._questions, self._hosted = identity, links, questions, hosted
         self._place, self._source = place, source
         self.news = RevocationNews(identity, links, questions, remembered, source=source)
-        self._has_greeted = False
+        self._has_greeted = self.is_revoked = False
         self.trouble = ""
         self.generation = hosted.seen()[0]
 
@@ -72,10 +77,13 @@ class Membership:
                 self._hosted.withdrawn(name, end)
             over = await self._configured(found)
         except _WRONG as exc:
+            if self.is_revoked:  # told so meanwhile
+                return False
             self.trouble = str(exc)
             _LOG.error("the source and this machine do not agree", extra={"reason": self.trouble})
             return False
         self.generation, self._has_greeted, self.trouble = found["generation"], True, ""
+        self.is_revoked = False
         for name in over:
             await self._announce("unsubscribe", name, {"subscription": name})
         for name in found["unknown"]:
@@ -126,3 +134,17 @@ class Membership:
                 self._hosted.configure(found["configuration"])
         except _WRONG as exc:
             _LOG.error("not announced", extra={"subscription": name, "what": what, "reason": str(exc)})
+
+    # What the source says.
+
+    def told_revoked(self) -> None:
+        """The source says that this machine is a member no more."""
+        self.trouble = REVOKED_HERE
+        if not self.is_revoked:
+            _LOG.error("this machine was revoked", extra={"site": self._identity.credential.member.site})
+        self.is_revoked = True
+
+    def check_not_revoked(self) -> None:
+        """Raise ``NoAnswer`` if there is no use in asking the source."""
+        if self.is_revoked:
+            raise NoAnswer(REVOKED_HERE)

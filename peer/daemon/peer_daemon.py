@@ -21,9 +21,12 @@ from overlay.identity import Address, Credential, Role
 from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Bye, Calm, Content, Hello, Open
 from peer.daemon.alone import look_while_alone
+from peer.daemon.asking_source import AskingSource
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
+from peer.daemon.dismissing import REVOKED
 from peer.daemon.feed_events import FeedEvents
+from peer.daemon.feed_refusals import FeedRefusals
 from peer.daemon.hosted import HostedHere
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
@@ -32,10 +35,9 @@ from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_spaces import PeerSpaces
 from peer.daemon.permits import Permits
-from peer.daemon.questions import PATIENCE_S, Questions, Unreachable, answer, refuse
+from peer.daemon.questions import Questions, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
-from peer.daemon.refusals import Refusals
 from peer.daemon.relaying import Relaying
 from peer.daemon.remembered import Remembered
 from peer.daemon.resigning import check_not_left
@@ -67,8 +69,6 @@ _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
 """The name of the source's machine, in every network."""
 _BEAT_S: Final = 0.25
-_TRIES: Final = 3
-_CONNECT_S: Final = 10.0
 _SHUN_S: Final = 2.0
 
 
@@ -111,7 +111,7 @@ class PeerDaemon:
         self._whereabouts = Whereabouts(self.identity, self.questions, remembered, SOURCE)
         self.directory: Directory | None = None
         self.permits = Permits(self.credential, lambda: self.links.revocations)
-        self._refusals = Refusals(self.links.refused)
+        self._refusals = FeedRefusals(self.links.refused)
         self._alone = OneWriter()
         self.rates = Rates()
         self._events = FeedEvents(SOURCE)
@@ -124,6 +124,7 @@ class PeerDaemon:
         self.membership = Membership(
             self.identity, self.links, self.questions, self.hosted, self, remembered=remembered, source=SOURCE
         )
+        self.ask_source = AskingSource(SOURCE, self.questions, self.membership, lambda: self.connected).ask
         self.relaying = Relaying(
             settings.relay, self.host.subscriptions, self._subscribe_relay, self.unsubscribe, self.ask_source
         )
@@ -228,17 +229,6 @@ class PeerDaemon:
         """Say why a subscription of this machine got a document, or did not."""
         return await self.ask_source("trace", {"document": number, "subscription": name})
 
-    async def ask_source(self, what: str, body: Any, *, patience_s: float = PATIENCE_S) -> Any:
-        """Ask the source, again if the connection breaks: everything asked so can be asked twice."""
-        for _ in range(_TRIES):
-            with trio.move_on_after(_CONNECT_S):
-                await self.connected.wait()
-            try:
-                return await self.questions.ask(SOURCE, what, body, patience_s=patience_s)
-            except Unreachable as exc:
-                last = exc
-        raise last
-
     def entries(self, name: str, after: int, *, follow: bool) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what a subscription has after a document: rows, errors, gaps, and up to where it is complete."""
         return self.reading.entries(name, after, follow=follow)
@@ -258,6 +248,7 @@ class PeerDaemon:
             "http_port": self.http_port,
             "connected": self.links.sites,
             "trouble": self.membership.trouble,
+            "is_revoked": self.membership.is_revoked,
             "storage": self._committer.trouble,
             **self.links.traffic(),
             "webhooks": self.webhooks.standing(),
@@ -307,6 +298,8 @@ class PeerDaemon:
                     self.spaces.heard(member, frame)
                 case Alive() | Calm():
                     self.membership.news.heard(member.site, frame.revocation)
+                case Bye() if frame.reason == REVOKED and Role.SOURCE in member.roles:
+                    self.membership.told_revoked()
                 case Hello() | Bye():
                     pass
                 case _:

@@ -38,6 +38,10 @@ class NotNow(AskAgain):
     """Whoever was asked cannot do it for now: its disk is full, say. Asking again at once is of no use."""
 
 
+class NotConnected(Unreachable):
+    """The question was not sent."""
+
+
 @dataclass(eq=False)
 class _Waiting:
     site: str
@@ -68,7 +72,7 @@ class Questions:
             except FrameTooLarge as exc:
                 raise NoAnswer(str(exc)) from None
             if not sent:
-                raise Unreachable(f"{site} is not connected")
+                raise NotConnected(f"{site} is not connected")
             with trio.move_on_after(patience_s):
                 await waiting.event.wait()
         finally:

@@ -1,52 +1,38 @@
-"""Feeds that a machine asked for without the right to them: all are counted, and some logged.
-
-A machine may ask as often as it likes. So of each machine one is logged, and then no other for a while; the next
-says how many were left out.
-"""
+"""What was refused on the links, counted by reason, and logged now and then: who is refused dials again."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import trio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from overlay.wire.frames import Open
-
-_LOG: Final = logging.getLogger("distributary.permits")
-COUNTED_AS: Final = "a feed that is not permitted"
-_EVERY_S: Final = 10.0
-_MOST_SITES: Final = 10_000
-_LONGEST: Final = 300
+_LOG: Final = logging.getLogger("distributary.links")
+_MOST_REASONS: Final = 100
+"""Others have a hand in what reasons say: so many are counted apart, the rest together."""
+_EVERY_S: Final = 60.0
+"""The same reason is logged this often at most; the count goes on."""
 
 
 class Refusals:
-    """What was refused, by machine; ``counted`` is where it is counted, by reason."""
+    """Counts reasons, and logs each once a minute at most.
 
-    def __init__(self, counted: dict[str, int], clock: Callable[[], float] = trio.current_time) -> None:
-        self._counted, self._clock = counted, clock
-        self._logged_at: dict[str, float] = {}
-        self._left_out: dict[str, int] = {}
+    >>> found = Refusals()
+    >>> [found.count("it is revoked", now) for now in (0.0, 0.25, 60.0)]
+    [True, False, True]
+    >>> found.counts
+    {'it is revoked': 3}
+    """
 
-    def noted(self, site: str, asked: Open, reason: str) -> str:
-        """Note for what reason a feed is refused, unless there is none; return the reason."""
-        if reason:
-            self._counted[COUNTED_AS] = self._counted.get(COUNTED_AS, 0) + 1
-            self._log(site, asked, reason)
-        return reason
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._logged: dict[str, tuple[float, int]] = {}
 
-    def _log(self, site: str, asked: Open, reason: str) -> None:
-        now = self._clock()
-        if now - self._logged_at.get(site, -_EVERY_S) < _EVERY_S:
-            self._left_out[site] = self._left_out.get(site, 0) + 1
-            return
-        if len(self._logged_at) >= _MOST_SITES:
-            self._logged_at.clear()
-        self._logged_at[site] = now
-        _LOG.warning("feed refused", extra={
-            "site": site, "subscription": asked.downstream[:_LONGEST], "of": asked.upstream[:_LONGEST],
-            "reason": reason[:_LONGEST], "left_out": self._left_out.pop(site, 0),
-        })  # fmt: skip
+    def count(self, reason: str, now: float) -> bool:
+        """Count a refusal; return whether it was logged."""
+        short = reason[:80] if reason[:80] in self.counts or len(self.counts) < _MOST_REASONS else "other"
+        times = self.counts[short] = self.counts.get(short, 0) + 1
+        at, before = self._logged.get(short, (now - _EVERY_S, 0))
+        if now - at < _EVERY_S:
+            return False
+        self._logged[short] = now, times
+        _LOG.warning("refused", extra={"reason": reason, "times": times - before})
+        return True

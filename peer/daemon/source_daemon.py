@@ -21,6 +21,7 @@ from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
+from peer.daemon.feed_refusals import FeedRefusals
 from peer.daemon.in_parts import in_parts
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
@@ -36,7 +37,6 @@ from peer.daemon.publications import Publications
 from peer.daemon.pushing import Pushing
 from peer.daemon.questions import NoAnswer, Questions, answer, is_passing, refuse
 from peer.daemon.rates import Rates
-from peer.daemon.refusals import Refusals
 from peer.daemon.source_backup import About, secrets_of, write_backup
 from peer.daemon.source_spaces import SourceSpaces
 from peer.daemon.source_state import SourceSettings, known_revocations, opened_log
@@ -82,7 +82,7 @@ class SourceDaemon:
         self.views = SourceViews(self.site, self._view, self)
         self.links.revocations = known_revocations(self.log, self.credential, self.authority)
         self.permits = Permits(self.credential, lambda: self.links.revocations)
-        self._refusals = Refusals(self.links.refused)
+        self._refusals = FeedRefusals(self.links.refused)
         self.port = self.enrolment_port = 0
         self._committer: Committer[NewEntry, Appended | Refused] = Committer(
             lambda entries: self._alone(self.log.append, entries), self._appended

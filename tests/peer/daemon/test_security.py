@@ -8,10 +8,11 @@ import pytest
 import trio
 
 from overlay.identity import Address, create_network, sign
+from overlay.wire.connection import Connection
 from overlay.wire.frames import Ask, Ended, Open, Opened
+from peer.daemon.feed_refusals import COUNTED_AS, FeedRefusals
 from peer.daemon.links import Links
 from peer.daemon.questions import NoAnswer, Questions
-from peer.daemon.refusals import COUNTED_AS, Refusals
 from peer.hosting.configuration import Input, decode_untrusted, encode
 from tests.peer.daemon.network import live_network
 from xmlmatch import Pattern
@@ -225,7 +226,7 @@ async def answer_to(ear, links, asked, site="p1"):
 
 def test_of_a_machine_that_asks_and_asks_few_refusals_are_logged_and_all_counted(caplog):
     now, counted = [0.0], {}
-    refusals = Refusals(counted, clock=lambda: now[0])
+    refusals = FeedRefusals(counted, clock=lambda: now[0])
     asked = Open(1, "u", "d" * 1000, "//a{cont}", b"", b"", 1, 0, 1)
     for _ in range(100):
         assert refusals.noted("p1", asked, "no") == "no"
@@ -364,3 +365,71 @@ async def test_what_is_too_large_to_be_sent_is_refused_where_it_is_asked(tmp_pat
         with pytest.raises(NoAnswer, match="bytes to be sent at once"):
             await one.publish("too large", "k2", bytes(17 << 20))
         assert one.links.sites == ["source"]
+
+
+async def revoked_peer(network):
+    """Revoke p2, and wait until it knows."""
+    one, two = await two_peers(network)
+    await two.subscribe(Pattern.parse("//a{cont}"))
+    await network.source.revoke("p2")
+    with trio.fail_after(5):
+        while not two.membership.is_revoked:
+            await trio.sleep(0.05)
+    return one, two
+
+
+async def test_a_revoked_peer_learns_that_it_is_and_fails_at_once(tmp_path, caplog):
+    async with live_network(tmp_path) as network:
+        _, two = await revoked_peer(network)
+        with trio.fail_after(1), pytest.raises(NoAnswer, match="was revoked; ask for a new invitation"):
+            await two.subscribe(Pattern.parse("//b{val}"))
+        told = two.status()
+        assert told["is_revoked"]
+        assert "was revoked" in told["trouble"]
+        await network.stop("p2")
+        two = await network.start_peer("p2")  # also one that is started anew
+        with trio.fail_after(5), pytest.raises(NoAnswer, match="was revoked"):
+            await two.ask_source("last", None)
+        assert sum(record.message == "this machine was revoked" for record in caplog.records) == 2
+
+
+async def test_a_revoked_peer_dials_rarely_and_its_refusals_do_not_fill_the_log(tmp_path, caplog):
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        _, two = await revoked_peer(network)
+        reason = "site p2: it is revoked"
+        before = network.source.links.refused[reason]
+        for _ in range(20):
+            two.links.dial("source")
+            await trio.sleep(0.05)
+        assert network.source.links.refused[reason] == before
+        await network.stop("p2")
+        ear, links = await as_member(nursery, two, {"source": network.source.credential.settings.source})
+        for _ in range(5):  # one without manners
+            links._resting.reached("source")
+            links.dial("source")
+            with trio.fail_after(5):
+                while links.is_dialling("source"):
+                    await trio.sleep(0.05)
+        assert network.source.links.refused[reason] >= before + 5
+        logged = [one for one in caplog.records if getattr(one, "reason", "") == reason]
+        assert len(logged) == 1
+        assert {type(frame).__name__ for frame in ear.frames} == {"Hello", "Bye"}
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_a_revoked_peer_says_after_its_dismissal_is_not_looked_at(tmp_path):
+    async with live_network(tmp_path) as network:
+        _, two = await revoked_peer(network)
+        await network.stop("p2")
+        plain = await trio.open_tcp_stream("127.0.0.1", network.source.port)
+        stream = trio.SSLStream(plain, two.credential.client_context(), https_compatible=True)
+        connection = Connection(1, trio.current_time())
+        connection.outbox.put(Ask(1, "last", msgspec.msgpack.encode(None)))
+        frames = []
+        with trio.fail_after(5):
+            await stream.send_all(connection.send(1 << 20, 0.0))
+            while data := await stream.receive_some(1 << 16):
+                frames += connection.receive(bytes(data), 0.0)
+        assert [type(frame).__name__ for frame in frames] == ["Hello", "Bye"]
+        await trio.aclose_forcefully(plain)
+        assert network.source.links.sites == ["p1"]

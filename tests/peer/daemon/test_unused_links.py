@@ -71,12 +71,12 @@ async def test_who_is_too_slow_to_greet_rests_longer_each_time_until_it_is_reach
         for _ in range(3):
             peer.links.dial("p2")
             await until(lambda: not peer.links.is_dialling("p2"))
-            rest, at = peer.links._slow["p2"]
+            rest, at = peer.links._resting._until["p2"]
             rests.append(rest)
             assert at > trio.current_time()
             peer.links.dial("p2")
             assert not peer.links.is_dialling("p2")  # it rests
-            peer.links._slow["p2"] = rest, 0.0
+            peer.links._resting._until["p2"] = rest, 0.0
         assert (rests, len(accepted)) == ([2.0, 4.0, 8.0], 3)
         assert peer.links.refused["it takes too long"] == 3
         nursery.cancel_scope.cancel()
