@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +24,13 @@ class NoDaemon(TryAgain):
 
 VARIABLE: Final = "DISTRIBUTARY_HOME"
 _SOCKET: Final = "control.sock"
+_ASK_SOURCE: Final = frozenset({
+    "subscribe", "unsubscribe", "publish", "trace", "drain", "end_drain", "leave_network", "plan_state",
+    "snapshot", "space_subscribe", "space_publish",
+})  # fmt: skip
+"""What a peer asks the source in turn, and waits for while that is away."""
+_SILENT_S: Final = 1.5
+_WAITING: Final = "distributary: waiting for the source, up to 30 s\n"
 
 
 def add_home(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +48,10 @@ def home_of(arguments: argparse.Namespace) -> Path:
 
 class Conversation:
     """A connection to the daemon of a folder, for any number of requests; a context manager. Once it has raised
-    ``TryAgain``, or answers were left unread, a new one is needed."""
+    ``TryAgain``, or answers were left unread, a new one is needed. ``is_quiet``: waiting is not told."""
 
-    def __init__(self, home: Path, socket_name: str = _SOCKET) -> None:
+    def __init__(self, home: Path, socket_name: str = _SOCKET, *, is_quiet: bool = False) -> None:
+        self._may_tell = not is_quiet and not (home / "authority").exists()
         self._connection = socket.socket(socket.AF_UNIX)
         try:
             self._connection.connect(str(home / socket_name))
@@ -73,6 +83,8 @@ class Conversation:
         self._is_over = True  # until all answers were read
         with contextlib.suppress(ConnectionError):
             self._connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
+            if do in _ASK_SOURCE:
+                self._tell_of_waiting()
             for line in self._answers:
                 told = json.loads(line)
                 self._is_over = not ("failed" in told or told.get("done") is True)
@@ -82,6 +94,13 @@ class Conversation:
                     return
                 yield told
         raise TryAgain("the daemon has gone while it was answering; its log says why")
+
+    def _tell_of_waiting(self) -> None:
+        """Say on standard error, once, that nothing comes because the source is waited for."""
+        if self._may_tell and not select.select([self._connection], [], [], _SILENT_S)[0]:
+            self._may_tell = False
+            sys.stderr.write(_WAITING)
+            sys.stderr.flush()
 
     def one(self, do: str, /, **fields: Any) -> dict[str, Any]:
         """Ask something that has one answer."""
@@ -106,4 +125,5 @@ def answers(home: Path, socket_name: str = _SOCKET) -> bool:
 
 def ask_one(home: Path, do: str, /, **fields: Any) -> dict[str, Any]:
     """Ask something that has one answer."""
-    return next(iter(list(ask(home, do, **fields))))
+    with Conversation(home) as conversation:
+        return conversation.one(do, **fields)

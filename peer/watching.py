@@ -8,7 +8,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError, TryAgain
-from peer.home import ask_one
+from peer.home import Conversation, ask_one
 from peer.output import emit, visible
 from peer.publication import key_of, shown_name
 from peer.watched_folder import Settling, Unusable, WatchedFolder, read_document_file
@@ -64,9 +64,8 @@ class Watching:
         key, pause = key_of(name, body), _LOOK_S
         while True:
             try:
-                return ask_one(
-                    self._home, "publish", name=shown_name(name), key=key, body=b64encode(body).decode()
-                )
+                with Conversation(self._home, is_quiet=True) as daemon:
+                    return daemon.one("publish", name=shown_name(name), key=key, body=b64encode(body).decode())
             except TryAgain as exc:
                 if pause == _LOOK_S:
                     self._tell({"waiting": str(exc)})
