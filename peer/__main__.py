@@ -2,6 +2,9 @@
 
 import sys
 
-from peer.cli import main
+try:
+    from peer.cli import main
 
-sys.exit(main())
+    sys.exit(main())
+except KeyboardInterrupt:
+    sys.exit(130)

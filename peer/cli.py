@@ -55,19 +55,43 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse("standard output is closed")
     try:
         arguments = _parse(words)
-        return cast("int", arguments.run(arguments))
-    except (CommandError, RewritingError, XmlMatchError) as exc:
-        return _refuse(str(exc))
-    except BrokenPipeError:
-        # The reader (head, less) has gone: nothing is left to say, also not by Python at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except UnicodeEncodeError as exc:
-        return _refuse(f"this terminal cannot show {exc.object[exc.start]!a}; set PYTHONIOENCODING=utf-8")
-    except OSError as exc:
-        return _refuse(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc))
-    except KeyboardInterrupt:
+        status = cast("int", arguments.run(arguments))
+        sys.stdout.flush()  # or a reader that has gone is noticed when nobody can handle it any more
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as exc:
+        found = _status_of(exc)
+        if found is None:
+            raise
+        return found
+    return status
+
+
+def _status_of(exc: BaseException) -> int | None:
+    """Say what is wrong in one line, and return the exit status; None if it is a bug, which is shown whole."""
+    if _is_interrupt(exc):
         return 130
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]  # of the nursery it came from
+    match exc:
+        case CommandError() | RewritingError() | XmlMatchError():
+            return _refuse(str(exc))
+        case BrokenPipeError():
+            # The reader (head, less) has gone: nothing is left to say, also not by Python at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        case UnicodeEncodeError():
+            return _refuse(f"this terminal cannot show {exc.object[exc.start]!a}; set PYTHONIOENCODING=utf-8")
+        case OSError():
+            return _refuse(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc))
+    return None
+
+
+def _is_interrupt(exc: BaseException | None) -> bool:
+    """Say whether a user's Ctrl-C is behind an error: nurseries wrap it, and imports turn it into their own."""
+    if isinstance(exc, BaseExceptionGroup):
+        return any(_is_interrupt(one) for one in exc.exceptions)
+    return exc is not None and (
+        isinstance(exc, KeyboardInterrupt) or _is_interrupt(exc.__cause__ or exc.__context__)
+    )
 
 
 def _refuse(message: str) -> int:

@@ -1,9 +1,13 @@
 """The command line as a whole: help, errors, what it loads."""
 
+import argparse
 import subprocess
 import sys
 
 import pytest
+
+from peer import cli
+from peer.errors import CommandError
 
 COMMANDS = ["demo", "explain", "generate", "match"]
 
@@ -55,3 +59,47 @@ def test_a_reader_that_goes_away_early_is_no_error(news):
     program = f"{sys.executable} -m peer.cli match //item {news} {news} | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+
+
+def numpy_says():
+    """What an import makes of a Ctrl-C."""
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as exc:
+        raise ImportError("initialization failed") from exc
+
+
+def fail_with(monkeypatch, exc):
+    def run(_):
+        if exc is numpy_says:
+            numpy_says()
+        raise exc
+
+    monkeypatch.setattr(cli, "_parse", lambda words: argparse.Namespace(run=run))
+
+
+@pytest.mark.parametrize(
+    "exc",
+    [
+        KeyboardInterrupt(),
+        BaseExceptionGroup("nursery", [BaseExceptionGroup("inner", [KeyboardInterrupt()])]),
+        BaseExceptionGroup("nursery", [ValueError(), KeyboardInterrupt()]),
+        numpy_says,
+    ],
+)
+def test_an_interrupted_command_ends_with_130_and_says_nothing(run, monkeypatch, exc):
+    fail_with(monkeypatch, exc)
+    result = run("replan")
+    assert (result.status, result.out, result.err) == (130, "", "")
+
+
+def test_an_error_out_of_a_nursery_is_one_line_too(run, monkeypatch):
+    fail_with(monkeypatch, ExceptionGroup("nursery", [CommandError("no such thing")]))
+    result = run("replan")
+    assert (result.status, result.err) == (2, "distributary: no such thing\n")
+
+
+def test_a_bug_is_shown_whole(run, monkeypatch):
+    fail_with(monkeypatch, ExceptionGroup("nursery", [ZeroDivisionError()]))
+    with pytest.raises(ExceptionGroup):
+        run("replan")
