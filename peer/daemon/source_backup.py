@@ -83,6 +83,8 @@ def secrets_of(home: Path) -> dict[str, bytes]:
 
 def write_backup(log: SourceLog, secrets: dict[str, bytes], path: Path, about: About) -> dict[str, Any]:
     """Write a backup to a file that is not there yet, while the log is in use; it may be large."""
+    if not path.parent.is_dir():  # a disk that is not mounted, most likely
+        raise BrokenStore(path, f"no such folder: {path.parent}; make it first, or mount it")
     refuse_existing(path)
     partial = path.with_name(path.name + ".unfinished")
     remove_store(partial)

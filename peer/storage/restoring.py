@@ -25,10 +25,13 @@ def read_backup(backup: Path, key: str) -> tuple[int, bytes | None]:
     if not backup.is_file():
         raise BrokenStore(backup, "there is no such file")
     address = f"{backup.absolute().as_uri()}?mode=ro&immutable=1"
-    with translated(backup), closing(sqlite3.connect(address, uri=True)) as connection:
-        [last] = connection.execute("SELECT last FROM extent").fetchone()
-        row = connection.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
-        return int(last), None if row is None else bytes(row[0])
+    try:
+        with translated(backup), closing(sqlite3.connect(address, uri=True)) as connection:
+            [last] = connection.execute("SELECT last FROM extent").fetchone()
+            row = connection.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
+            return int(last), None if row is None else bytes(row[0])
+    except BrokenStore as exc:
+        raise BrokenStore(backup, f"this is no backup: {exc.why}; name what 'network backup' wrote") from exc
 
 
 def restore(backup: Path, path: Path, *, above: int, generation_above: int = 0) -> Extent:

@@ -1,7 +1,9 @@
 """``distributary network``: backups and what is made of them, as a user sees it."""
 
 import json
+import sqlite3
 import stat
+from contextlib import closing
 
 import pytest
 import trio
@@ -74,18 +76,23 @@ def test_the_root_key_is_not_in_a_backup_once_it_is_offline(run, home, tmp_path)
     [
         (["backup", "b", "--home", "nowhere"], "not the home of a source"),
         (["backup", "there", "--home", "source"], "already"),
+        (["backup", "none/b", "--home", "source"], "no such folder"),
         (["restore", "missing", "--home", "new"], "no such file"),
-        (["restore", "there", "--home", "new"], "not a database"),
+        (["restore", "there", "--home", "new"], "this is no backup: file is not a database"),
+        (["restore", "other.sqlite", "--home", "new"], "this is no backup"),
         (["restore", "missing", "--home", "source"], "something already"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(run, home, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").write_text("not a backup")
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
+        other.execute("CREATE TABLE something (what TEXT)")
     done = run("network", *words)
     assert done.status == 2
     assert says in done.err
     assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "none").exists()
 
 
 async def test_a_running_source_is_backed_up_through_its_daemon(tmp_path, capsys):
