@@ -21,7 +21,7 @@ import trio
 from peer.errors import CommandError
 from peer.home import VARIABLE
 from peer.progress import Progress
-from peer.publication import key_of
+from peer.publication import key_of, too_large
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -67,6 +67,8 @@ class Client:
 
     async def publish(self, name: str, body: bytes, *, key: str | None = None) -> int:
         """Publish a document and return its number once it is durable. The same key means the same document."""
+        if problem := too_large(name, len(body)):
+            raise CommandError(problem)
         own = key or key_of(name, body)
         told = await self.ask("publish", name=name, key=own, body=base64.b64encode(body).decode())
         return int(told["number"])

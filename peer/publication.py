@@ -1,8 +1,25 @@
-"""What a publication is called, and what makes two the same, where the publisher does not say."""
+"""What may be published, what it is called, and what makes two the same where the publisher does not say."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import Final
+
+from overlay.wire.frames import FRAGMENT, MAX_FRAME
+
+MOST_BYTES: Final = MAX_FRAME - FRAGMENT
+"""As much as one frame between machines carries: everybody who publishes has the same limit."""
+
+
+def too_large(name: str, size: int) -> str:
+    """Say that a document has too many bytes; nothing if it has not.
+
+    >>> too_large("a.xml", 17 << 20)
+    'a.xml: it is larger than 16,711,680 bytes, the most that a document may have'
+    """
+    return f"{name}: it is larger than {MOST_BYTES:,} bytes, the most that a document may have" * (
+        size > MOST_BYTES
+    )
 
 
 def key_of(name: str, body: bytes) -> str:

@@ -16,15 +16,13 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from overlay.wire.frames import FRAGMENT, MAX_FRAME
 from peer.errors import CommandError
+from peer.publication import MOST_BYTES, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-MOST_BYTES: Final = MAX_FRAME - FRAGMENT
-"""As much as one frame between machines carries."""
 MOST_AT_ONCE: Final = 10_000
 CLAIMED: Final = ".claimed"
 PUBLISHED: Final = ".published"
@@ -161,6 +159,6 @@ def read_document_file(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Unusable("it is no regular file")
         body = file.read(MOST_BYTES + 1)
-    if len(body) > MOST_BYTES:
-        raise Unusable(f"it is larger than {MOST_BYTES:,} bytes, the most that a document may have")
+    if problem := too_large(path.name, len(body)):
+        raise Unusable(problem)
     return body

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.attributes import read_attributes, read_message
-from peer.errors import CommandError
+from peer.errors import CommandError, TryAgain
 from peer.home import Conversation, add_home, ask_one, home_of
-from peer.output import emit
-from peer.publication import key_of, shown_name
+from peer.output import emit, visible
+from peer.publication import MOST_BYTES, key_of, shown_name, too_large
 
 if TYPE_CHECKING:
     import argparse
@@ -71,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError("--payload is for messages in a space; name it with --space")
     if arguments.watch is not None:
         return _watch(arguments)
+    if arguments.leave:
+        raise CommandError("--leave is for files of a folder; name it with --watch")
     if arguments.attributes is not None:
         return _message(arguments)
     if not arguments.documents:
@@ -79,13 +81,44 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.key is not None and len(arguments.documents) > 1:
         raise CommandError("--key names one publication; publish one document with it")
+    return _documents(arguments)
+
+
+def _documents(arguments: argparse.Namespace) -> int:
+    """Publish what can be; what is refused is told, and the rest goes on. Status 2 if anything was refused."""
+    status, waiting = 0, list(arguments.documents)
     with Conversation(home_of(arguments)) as source:
-        for name in arguments.documents:
-            body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-            key, shown = arguments.key or key_of(name, body), shown_name(name)
-            told = source.one("publish", name=shown, key=key, body=base64.b64encode(body).decode())
-            _say(told, shown, as_json=arguments.json)
-    return 0
+        while waiting:
+            name = waiting[0]
+            try:
+                body = _read(name)
+                key, shown = arguments.key or key_of(name, body), shown_name(name)
+                told = source.one("publish", name=shown, key=key, body=base64.b64encode(body).decode())
+            except TryAgain as exc:
+                more = f" and {len(waiting) - 10:,} more" if len(waiting) > 10 else ""
+                raise TryAgain(f"{exc}; not published: {', '.join(map(visible, waiting[:10]))}{more}") from None
+            except CommandError as exc:
+                print(f"distributary: {visible(' '.join(str(exc).split()))}", file=sys.stderr, flush=True)
+                status = 2
+            else:
+                _say(told, shown, as_json=arguments.json)
+            waiting.pop(0)
+    return status
+
+
+def _read(name: str) -> bytes:
+    """Read a document; ``CommandError`` if it cannot be, or is too large for anybody to take."""
+    try:
+        if name == "-":
+            body = sys.stdin.buffer.read()
+        else:
+            with open(name, "rb") as file:
+                body = file.read(MOST_BYTES + 1)
+    except OSError as exc:
+        raise CommandError(f"{name}: {exc.strerror}") from None
+    if problem := too_large(name, len(body)):
+        raise CommandError(problem)
+    return body
 
 
 def _say(told: dict[str, Any], name: str, *, as_json: bool) -> None:

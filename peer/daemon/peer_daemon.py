@@ -35,7 +35,7 @@ from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_spaces import PeerSpaces
 from peer.daemon.permits import Permits
-from peer.daemon.questions import Questions, answer, refuse
+from peer.daemon.questions import NoAnswer, Questions, answer, refuse
 from peer.daemon.rates import Rates
 from peer.daemon.reading import Reading
 from peer.daemon.relaying import Relaying
@@ -49,6 +49,7 @@ from peer.daemon.whereabouts import Whereabouts
 from peer.hosting.host import Host
 from peer.hosting.results import DOCUMENTS
 from peer.hosting.rows import write_columns
+from peer.publication import too_large
 from peer.storage.result_store import ResultStore
 from peer.storage.result_values import ResultLimits
 from peer.warm import warm_peer
@@ -209,6 +210,8 @@ class PeerDaemon:
 
     async def publish(self, name: str, key: str, body: bytes) -> Any:
         """Publish a document through the source; return its number once it is durable."""
+        if problem := too_large(name, len(body)):
+            raise NoAnswer(problem)
         told = await self.ask_source("publish", {"name": name, "key": key, "body": body})
         self.published += bool(told["is_new"])
         return told

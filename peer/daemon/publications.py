@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from peer.daemon.questions import NoAnswer
+from peer.publication import too_large
 from peer.storage.log_values import Appended, NewDocument, NewEntry, Refused
 from xmlmatch import Document
 from xmlmatch.errors import XmlMatchError
@@ -27,9 +28,11 @@ class Publications:
         """Documents that wait for the disk, by their entries."""
 
     async def publish(self, entry: NewDocument) -> dict[str, Any]:
-        """Number a document; answers once it is durable. What cannot be parsed, or named, is refused."""
+        """Number a document; answers once it is durable. Refused: what is too large, not XML, or has no name."""
         _check_text("name", entry.name)
         _check_text("key", entry.key)
+        if problem := too_large(entry.name, len(entry.body)):
+            raise NoAnswer(problem)
         try:
             document = await _read(entry.body)
         except XmlMatchError as exc:

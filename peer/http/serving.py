@@ -143,7 +143,8 @@ class _Talk:
 
     async def _body(self, request: Request) -> bytes:
         most = self._limits.body_bytes
-        too_large = Refusal(413, f"the body is larger than {most:,} bytes, the most that a document may have")
+        name = request.query.get("name") or "the body"
+        too_large = Refusal(413, f"{name}: it is larger than {most:,} bytes, the most that a document may have")
         if int(request.headers.get("content-length", 0)) > most:
             raise too_large
         if self._http.they_are_waiting_for_100_continue:

@@ -15,7 +15,8 @@ from peer.cli import main
 from peer.daemon.control import serve_control
 from peer.daemon.controls import peer_controls, source_controls
 from peer.errors import CommandError
-from peer.watched_folder import CLAIMED, MOST_BYTES, PUBLISHED, REFUSED, Settling, WatchedFolder
+from peer.publication import MOST_BYTES
+from peer.watched_folder import CLAIMED, PUBLISHED, REFUSED, Settling, WatchedFolder
 from peer.watching import Watching
 from tests.peer.daemon.network import live_network
 

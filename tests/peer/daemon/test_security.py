@@ -362,8 +362,14 @@ async def test_what_is_too_large_to_be_sent_is_refused_where_it_is_asked(tmp_pat
         await one.connected.wait()
         body = b"<a>" + b"x" * 400_000 + b"</a>"
         assert (await one.publish("large", "k", body))["number"] == 1
+        with pytest.raises(
+            NoAnswer, match=r"big[.]xml: it is larger than 16,711,680 bytes, the most that a document"
+        ):
+            await one.publish("big.xml", "k2", bytes(17 << 20))
+        with pytest.raises(NoAnswer, match=r"big[.]xml: it is larger than 16,711,680 bytes"):
+            await network.source.publish("source", "big.xml", "k2", bytes(17 << 20))
         with pytest.raises(NoAnswer, match="bytes to be sent at once"):
-            await one.publish("too large", "k2", bytes(17 << 20))
+            await one.ask_source("anything", bytes(17 << 20))
         assert one.links.sites == ["source"]
 
 
