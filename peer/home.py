@@ -22,6 +22,10 @@ class NoDaemon(TryAgain):
     """There is no daemon in a folder."""
 
 
+class HasLeft(CommandError):
+    """There is no daemon in a folder, for its machine has left the network."""
+
+
 VARIABLE: Final = "DISTRIBUTARY_HOME"
 _SOCKET: Final = "control.sock"
 _ASK_SOURCE: Final = frozenset({
@@ -57,6 +61,7 @@ class Conversation:
             self._connection.connect(str(home / socket_name))
         except (FileNotFoundError, ConnectionRefusedError):
             self._connection.close()
+            _check_not_left(home)
             daemon = "source" if (home / "authority").exists() else "peer"
             raise NoDaemon(
                 f"no daemon runs in {home}, or it is still starting; start one with 'distributary {daemon} run "
@@ -105,6 +110,19 @@ class Conversation:
     def one(self, do: str, /, **fields: Any) -> dict[str, Any]:
         """Ask something that has one answer."""
         return next(iter(list(self.ask(do, **fields))))
+
+
+def _check_not_left(home: Path) -> None:
+    if not (home / "left.json").exists():
+        return
+    from overlay.identity import IdentityError
+    from peer.daemon.resigning import check_not_left
+
+    try:
+        check_not_left(home)
+    except IdentityError as exc:
+        reading = f"'distributary results SUBSCRIPTION --home {home}' prints what it received before"
+        raise HasLeft(f"{exc}; {reading}") from None
 
 
 def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> Iterator[dict[str, Any]]:

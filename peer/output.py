@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.table import Table
+
+_WIDEST: Final = 10_000
+
 # Not line ends to JSON, but to many readers of lines.
 _LINE_ENDS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -36,3 +40,13 @@ def visible(text: str) -> str:
 def terminal_width() -> int:
     """Return a width that tables can be drawn in."""
     return max(shutil.get_terminal_size().columns, 60)
+
+
+def draw(table: Table) -> None:
+    """Print a table: as wide as the terminal, and whole where there is none."""
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else _WIDEST)
+    with console.capture() as drawn:  # rich would end the process if nobody reads
+        console.print(table)
+    sys.stdout.write(drawn.get())

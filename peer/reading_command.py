@@ -6,12 +6,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from peer.home import add_home, ask, ask_one, home_of
+from peer.home import HasLeft, add_home, ask, ask_one, home_of
 from peer.output import emit
 from peer.progress import Progress
+from peer.reading_left import print_stored
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +34,21 @@ def print_entries(arguments: argparse.Namespace, *, follow: bool) -> None:
     asked: dict[str, Any] = {"subscription": name, "since": arguments.since, "follow": follow}
     if arguments.cursor is not None:
         asked["cursor"] = arguments.cursor
+    try:
+        _print_told(home, asked, arguments.cursor)
+    except HasLeft:
+        if follow or arguments.cursor is not None:
+            raise
+        print_stored(home, name, arguments.since)
+
+
+def _print_told(home: Path, asked: dict[str, Any], cursor: str | None) -> None:
     progress = Progress()
     for one in ask(home, "entries", **asked):
         emit(one)
         progress.told(one)
-        upto = None if arguments.cursor is None else progress.due(time.monotonic(), one)
-        if follow or upto is not None:
+        upto = None if cursor is None else progress.due(time.monotonic(), one)
+        if asked["follow"] or upto is not None:
             sys.stdout.flush()
         if upto is not None:
-            ask_one(home, "move_cursor", subscription=name, cursor=arguments.cursor, upto=upto)
+            ask_one(home, "move_cursor", subscription=asked["subscription"], cursor=cursor, upto=upto)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.home import add_home, ask_one, home_of
-from peer.output import emit
+from peer.output import draw, emit
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +58,8 @@ def _show(told: dict[str, Any]) -> None:
 def _show_source(told: dict[str, Any]) -> None:
     rate = told["per_second"].get("entries", 0.0)
     print(f"{told['last']:,} entries in the log ({rate:,.1f}/s) of generation {told['generation']}")
-    print(f"{told['subscriptions']:,} subscriptions on {len(told['sites']):,} machines, epoch {told['epoch']}")
+    machines = sum(one["subscriptions"] > 0 for one in told["machines"])
+    print(f"{told['subscriptions']:,} subscriptions on {machines:,} machines, epoch {told['epoch']}")
     pending = f"; {told['pending']:,} find no feed within the limits" if told["pending"] else ""
     matched = f"; {told['matched']:,} matched by machines that have whole documents" if told["matched"] else ""
     print(f"{told['feeds']:,} of them fed by the source{matched}{pending}")
@@ -74,7 +75,6 @@ def _show_source(told: dict[str, Any]) -> None:
         return
     print(_bars(told["levels"]))
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(
@@ -85,11 +85,17 @@ def _show_source(told: dict[str, Any]) -> None:
         fed_by = one["fed_by_machines"]
         some = ", ".join(fed_by[:4]) + (f" and {len(fed_by) - 4} more" if len(fed_by) > 4 else "")
         table.add_row(
-            one["site"], "yes" if one["is_connected"] else f"[red]no, since {_when(one['last_seen'])}[/red]",
+            one["site"], _connected(one),
             f"{one['subscriptions']:,}", f"{one['matched']:,}", f"{one['from_source']:,}",
             f"{one['feeds_given']:,}", some,
         )  # fmt: skip
-    Console().print(table)
+    draw(table)
+
+
+def _connected(one: dict[str, Any]) -> str:
+    if one["is_connected"]:
+        return "yes"
+    return one["departed"] or f"[red]no, since {_when(one['last_seen'])}[/red]"
 
 
 def _bars(levels: dict[str, int]) -> str:

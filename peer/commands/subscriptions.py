@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from peer.home import add_home, ask, home_of
-from peer.output import emit, visible
+from peer.output import draw, emit, visible
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
             emit(one)
         return 0
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -49,5 +48,5 @@ def run(arguments: argparse.Namespace) -> int:
     for one in in_spaces:
         about = Text.assemble((one["subscription"], "bold"), "\n", visible(one["filter"]))
         table.add_row(about, Text(f"space {one['space']}"), "", f"{one['complete']:,}", "")
-    Console().print(table)
+    draw(table)
     return 0

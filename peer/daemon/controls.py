@@ -81,7 +81,10 @@ def source_controls(daemon: SourceDaemon) -> dict[str, Handler]:
         return await daemon.backup(Path(asked["file"]))
 
     async def status(_: dict[str, Any]) -> Any:
-        return daemon.status() | await daemon.catalog.overview(daemon.links.sites)
+        told = daemon.status() | await daemon.catalog.overview(daemon.links.sites)
+        for machine in told["machines"]:
+            machine["departed"] = daemon.members.departed.how(machine["site"])
+        return told
 
     async def trace(asked: dict[str, Any]) -> Any:
         return await daemon.tracing.trace(int(asked["document"]), str(asked["subscription"]))

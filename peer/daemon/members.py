@@ -16,7 +16,9 @@ import msgspec
 import trio
 
 from overlay.identity import decode_list_untrusted
+from overlay.identity.certificates import verify_chain_at_any_time
 from peer.daemon.admissions import Admissions
+from peer.daemon.departed import REVOKED, Departed
 from peer.daemon.questions import NoAnswer
 from peer.storage.errors import StorageError
 
@@ -69,6 +71,7 @@ class Members:
         self._log, self._alone, self._identity, self._authority = log, alone, identity, authority
         self._links, self._catalog, self._view, self._port = links, catalog, view, port
         self._admissions = Admissions(log, authority, alone)
+        self.departed = Departed(log, alone)
         kept = log.get_state(RESTORED)
         self._restored = Restored(0, 0, 0) if kept is None else msgspec.json.decode(kept, type=Restored)
 
@@ -86,6 +89,7 @@ class Members:
     async def admit(self, enroller: Enroller, application: Application) -> bytes:
         """Return the last answer to who joins."""
         chain = self._admissions.admit(application)
+        self.departed.returned(verify_chain_at_any_time(chain, self._authority.root).site)
         settings = self._identity.credential.settings
         return enroller.admit(chain, settings, max(self._links.revocations.number, 0))
 
@@ -109,8 +113,9 @@ class Members:
                 f"all the same (a restored source may not know a machine that joined after the backup)"
             )
 
-    def let_go(self, site: str) -> dict[str, Any]:
-        """Strike a machine out: from now on it makes no new link. ``farewell`` ends those it has."""
+    def let_go(self, site: str, how: str = REVOKED) -> dict[str, Any]:
+        """Strike a machine out: from now on it makes no new link. ``farewell`` ends those it has. ``how``: it was
+        revoked, or has left."""
         self._admissions.withdraw(site)
         found = self._links.revocations.extended(
             self._authority.intermediate, self._identity.now(), sites=[site],
@@ -118,6 +123,7 @@ class Members:
         )  # fmt: skip
         self._alone(self._log.put_state, _LIST, found.encoded)
         self._links.revocations = found
+        self.departed.went([site], how)
         return {"site": site, "list": found.number}
 
     async def farewell(self, site: str) -> None:
@@ -200,6 +206,7 @@ class Members:
         if not news and found.serials.keys() <= known.serials.keys():
             return
         _LOG.warning("revocations of before the restore", extra={"sites": news, "told_by": site})
+        self.departed.went(news, REVOKED)
         dht_key = self._identity.rotate_dht_key()
         merged = known.merged(found, self._authority.intermediate, dht_key=dht_key.number)
         await self._enforce(merged, news)

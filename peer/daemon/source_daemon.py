@@ -19,6 +19,7 @@ from peer.daemon import requests
 from peer.daemon.absences import Absences
 from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
+from peer.daemon.departed import LEFT
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.enrolling import serve_enrolment
 from peer.daemon.feed_refusals import FeedRefusals
@@ -286,7 +287,7 @@ class SourceDaemon:
                 return await self.spaces.answer(member, what, body)
 
     def _let_go(self, member: Member) -> dict[str, Any]:
-        told = self.members.let_go(member.site)
+        told = self.members.let_go(member.site, LEFT)
         if self._nursery is not None:
             self._nursery.start_soon(self.members.farewell, member.site)
         return told

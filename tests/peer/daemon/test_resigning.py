@@ -8,7 +8,7 @@ import trio
 from overlay.identity import BadCredential
 from peer.cli import main
 from peer.daemon.control import serve_control
-from peer.daemon.controls import peer_controls
+from peer.daemon.controls import peer_controls, source_controls
 from peer.daemon.peer_daemon import PeerDaemon, PeerSettings
 from peer.daemon.questions import NoAnswer
 from peer.daemon.resigning import resign
@@ -50,11 +50,26 @@ async def test_a_machine_leaves_and_those_it_fed_miss_nothing(tmp_path, capsys):
             PeerDaemon(tmp_path / "p1", PeerSettings())
         assert not (tmp_path / "p1" / "identity" / "key.pem").exists()
 
+        (tmp_path / "p1" / "control.sock").unlink()  # as of a daemon that has ended
+
+        async def said(status, *words):
+            assert await trio.to_thread.run_sync(main, [*words, "--home", str(tmp_path / "p1")]) == status
+            return capsys.readouterr()
+
+        lines = [json.loads(line) for line in (await said(0, "results", first)).out.splitlines()]
+        assert [one["document"] for one in lines if "row" in one] == numbers[:1]
+        assert f"there are: {first}" in (await said(2, "results", "s-other")).err
+        for words in (["tail", first], ["results", first, "--cursor", "c"], ["network", "leave"], ["status"]):
+            assert "has left the network test" in (await said(2, *words)).err
+        machines = (await source_controls(network.source)["status"]({}))["machines"]
+        assert [(one["site"], one["departed"]) for one in machines] == [("p1", "left"), ("p2", "")]
+
         await network.join("p1")  # and comes back
         one = await network.start_peer("p1")
         with trio.fail_after(30):
             await one.connected.wait()
         assert (await one.subscribe(Pattern.parse("//a{cont}")))["subscription"] != first
+        assert network.source.members.departed.how("p1") == ""
         nursery.cancel_scope.cancel()
 
 

@@ -1,5 +1,8 @@
 """What ``status`` shows of daemons that run."""
 
+import subprocess
+import sys
+
 import trio
 
 from peer.cli import main
@@ -82,3 +85,42 @@ def test_a_pattern_is_shown_as_it_is_also_where_its_brackets_look_like_markup(ca
         assert text in drawn
     assert main(["subscriptions", "--json"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def status_of(machines):
+    """What a source tells."""
+    standing = {"subscriptions": 0, "matched": 0, "from_source": 0, "feeds_given": 0, "fed_by_machines": []}
+    standing |= {"is_connected": False, "departed": "", "last_seen": 0.0}
+    return {
+        "site": "source", "role": "source", "port": 1, "connected": [], "certificate_ends": "2026-01-01",
+        "per_second": {}, "bytes_sent": 0, "bytes_received": 0, "last": 5, "generation": 1, "subscriptions": 2,
+        "sites": [one["site"] for one in machines], "epoch": 3, "pending": 0, "matched": 0, "feeds": 1,
+        "last_plan": None, "should_replan": "", "levels": {"1": 2}, "refused": {},
+        "machines": [standing | one for one in machines],
+    }  # fmt: skip
+
+
+def test_who_has_gone_is_shown_so_and_not_counted_and_nothing_is_cut_off_without_a_terminal(capsys):
+    long = "a-machine-with-quite-a-long-name.example.org"
+    _show(status_of([
+        {"site": long, "is_connected": True, "subscriptions": 2, "fed_by_machines": [long] * 4},
+        {"site": "lyon", "departed": "left"},
+        {"site": "oslo", "departed": "revoked"},
+    ]))  # fmt: skip
+    drawn = capsys.readouterr().out
+    assert "2 subscriptions on 1 machines, epoch 3" in drawn
+    [row] = [line for line in drawn.splitlines() if f" {long} " in line]
+    assert f"{long}, {long}, {long}, {long}" in row
+    assert ["lyon", "left"] in [line.split()[:2] for line in drawn.splitlines()]
+    assert ["oslo", "revoked"] in [line.split()[:2] for line in drawn.splitlines()]
+
+
+def test_a_reader_of_status_that_goes_away_early_is_no_error():
+    machines = [{"site": f"machine-{i}"} for i in range(5_000)]  # more than a pipe holds
+    program = (
+        "import peer.commands.status as status\nfrom peer.cli import main\n"
+        f"status.ask_one = lambda *_: {status_of(machines)!r}\nraise SystemExit(main(['status']))"
+    )
+    command = f"{sys.executable} - | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], input=program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
