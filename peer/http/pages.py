@@ -37,7 +37,7 @@ def peer_server(daemon: PeerDaemon, home: Path, token: str, limits: HttpLimits) 
     server.routes = Routes([
         *_about(daemon.site, "peer", lambda: peer_families(daemon, home / "results.sqlite", server),
                 lambda: daemon.status()["storage"]),
-        Route("POST", PUBLISH, publishing(daemon.publish, is_allowed=is_publisher), takes_body=True),
+        _publish_route(publishing(daemon.publish, is_allowed=is_publisher)),
         *subscription_routes(daemon, limits.beat_s),
     ])  # fmt: skip
     return server
@@ -53,9 +53,13 @@ def source_server(daemon: SourceDaemon, home: Path, token: str, limits: HttpLimi
     server.routes = Routes([
         *_about(daemon.site, "source", lambda: source_families(daemon, home / "source.sqlite", server),
                 lambda: daemon.status()["storage"]),
-        Route("POST", PUBLISH, publishing(publish, is_allowed=lambda: True), takes_body=True),
+        _publish_route(publishing(publish, is_allowed=lambda: True)),
     ])  # fmt: skip
     return server
+
+
+def _publish_route(handler: Handler) -> Route:
+    return Route("POST", PUBLISH, handler, takes_body=True, fields=("name",))
 
 
 def _about(

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``{}`` in a path stands for anything but a slash. ``is_open``: no token is asked for."""
+    """``{}`` in a path stands for anything but a slash. ``is_open``: no token is asked for. ``fields``: what its
+    query may have; who watches an open one may add anything."""
 
     method: str
     path: str
     handler: Handler
     is_open: bool = False
     takes_body: bool = False
+    fields: tuple[str, ...] = ()
     _pattern: re.Pattern[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -35,6 +37,13 @@ class Route:
         """Return what stands for the ``{}`` in a path, None if it is another one."""
         found = self._pattern.fullmatch(path)
         return None if found is None else found.groups()
+
+    def check(self, query: Iterable[str]) -> None:
+        """Refuse a query that has a field which means nothing here: one that is mistyped would be overlooked."""
+        for name in query:
+            if name not in self.fields and not self.is_open:
+                known = ", ".join(f"?{one}=" for one in self.fields) or "none"
+                raise Refusal(400, f"?{name[:50]}= means nothing here; known: {known}")
 
 
 class Routes:

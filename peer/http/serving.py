@@ -169,6 +169,7 @@ class _Talk:
         if not self._server.routes.is_open(request.path):
             check_token(request.headers, self._server.token)
         route, parts = self._server.routes.find(request.method, request.path)
+        route.check(request.query)
         if route.takes_body:
             await self._with_body(route, parts, request)
             return

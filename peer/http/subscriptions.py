@@ -46,7 +46,9 @@ class SubscriptionPages:
     async def results(self, request: Request, parts: tuple[str, ...]) -> Response:
         """Send a page of what there is after a document."""
         since, limit = await self._since(request, parts[0]), request.number("limit")
-        most = min(_PAGE if limit is None else max(limit, 1), _LARGEST_PAGE)
+        if limit == 0:
+            raise Refusal(400, "?limit=0: a page has 1 line at least")
+        most = min(limit or _PAGE, _LARGEST_PAGE)
         entries = readers_of(self._daemon, parts[0]).reading.entries(parts[0], since, follow=False)
         return Response(200, headers=(("Content-Type", "application/x-ndjson"),), parts=lines(entries, most))
 
@@ -56,20 +58,25 @@ class SubscriptionPages:
         return as_json({"cursors": await readers_of(self._daemon, parts[0]).cursors.listed(parts[0])})
 
     async def move_cursor(self, request: Request, parts: tuple[str, ...]) -> Response:
-        """A client is done up to a document."""
-        self._known(parts[0])
-        upto = request.number("upto")
+        """A client is done up to a document; the first time under a name makes the cursor."""
+        reach, upto = self._known(parts[0]), request.number("upto")
         if upto is None:
             raise Refusal(400, "say ?upto=N: everything up to document N is done")
+        if upto > reach.upto:
+            raise Refusal(400, f"?upto={upto}: {parts[0]} is complete up to {reach.upto} only")
+        cursors = readers_of(self._daemon, parts[0]).cursors
         with _refusing():
-            await readers_of(self._daemon, parts[0]).cursors.move(parts[0], check_cursor(parts[1]), upto)
+            await cursors.begin(parts[0], check_cursor(parts[1]), upto)
+            await cursors.move(parts[0], parts[1], upto)
         return as_json({"cursor": parts[1], "upto": upto})
 
     async def remove_cursor(self, _: Request, parts: tuple[str, ...]) -> Response:
         """Forget a cursor."""
         self._known(parts[0])
         with _refusing():
-            await readers_of(self._daemon, parts[0]).cursors.remove(parts[0], check_cursor(parts[1]))
+            name = check_cursor(parts[1])
+        with _refusing(404):
+            await readers_of(self._daemon, parts[0]).cursors.remove(parts[0], name)
         return as_json({"removed": parts[1]})
 
     async def _since(self, request: Request, name: str) -> int:
@@ -106,9 +113,9 @@ def subscription_routes(daemon: PeerDaemon, beat_s: float) -> list[Route]:
     pages = SubscriptionPages(daemon, beat_s)
     return [
         Route("GET", "/subscriptions", pages.list),
-        Route("GET", "/subscriptions/{}/stream", pages.stream),
-        Route("GET", "/subscriptions/{}/results", pages.results),
+        Route("GET", "/subscriptions/{}/stream", pages.stream, fields=("since", "cursor")),
+        Route("GET", "/subscriptions/{}/results", pages.results, fields=("since", "limit", "cursor")),
         Route("GET", "/subscriptions/{}/cursors", pages.cursors),
-        Route("PUT", "/subscriptions/{}/cursors/{}", pages.move_cursor),
+        Route("PUT", "/subscriptions/{}/cursors/{}", pages.move_cursor, fields=("upto",)),
         Route("DELETE", "/subscriptions/{}/cursors/{}", pages.remove_cursor),
     ]

@@ -125,10 +125,37 @@ async def test_a_cursor_moves_when_the_client_says_that_it_is_done(tmp_path):
         assert await begins("?cursor=c", Last_Event_ID=str(second)) == {"complete": second}
         assert await cursor() == second
         assert (await ask(found.port, f"{base}/results?cursor=c", token=TOKEN)).lines == [{"complete": second}]
-        for target, status in (("c?upto=999999", 400), ("c", 400), ("d?upto=1", 400), ("a%20b?upto=1", 400)):
+        for target, status in (("c?upto=999999", 400), ("c", 400), ("d?upto=999999", 400), ("a%20b?upto=1", 400)):
             assert (await ask(found.port, f"{base}/cursors/{target}", **put)).status == status
-        assert (await ask(found.port, f"{base}/cursors/c", method="DELETE", token=TOKEN)).status == 200
+        gone = {"method": "DELETE", "token": TOKEN}
+        assert (await ask(found.port, f"{base}/cursors/c", **gone)).status == 200
         assert await begins("?cursor=c") == first
+        assert (await ask(found.port, f"{base}/cursors/c", **gone)).status == 200
+        for target, status in (("c", 404), ("d", 404), ("a%20b", 400)):
+            assert (await ask(found.port, f"{base}/cursors/{target}", **gone)).status == status
+
+
+async def test_saying_how_far_one_is_makes_a_cursor(tmp_path):
+    async with http_network(tmp_path) as found:
+        name = await subscribed(found)
+        first, second = await found.publish(TWO, ONE)
+        await complete(found, name, second)
+        base = f"/subscriptions/{name}"
+        told = await ask(found.port, f"{base}/cursors/new?upto={first}", method="PUT", token=TOKEN)
+        assert (told.status, told.json) == (200, {"cursor": "new", "upto": first})
+        page = (await ask(found.port, f"{base}/results?cursor=new", token=TOKEN)).lines
+        assert [one["document"] for one in page if "row" in one] == [second]
+
+
+async def test_what_a_query_asks_for_in_vain_is_refused(tmp_path):
+    async with http_network(tmp_path) as found:
+        name = await subscribed(found)
+        base = f"/subscriptions/{name}"
+        for target in ("results?limit=0", "results?sinse=3", "stream?limit=3", "cursors?x=1", "results?since=-1"):
+            assert (await ask(found.port, f"{base}/{target}", token=TOKEN)).status == 400, target
+        told = await ask(found.port, f"{base}/results?sinse=3", token=TOKEN)
+        assert told.json["error"] == "?sinse= means nothing here; known: ?since=, ?limit=, ?cursor="
+        assert (await ask(found.port, "/healthz?probe=7")).status == 200
 
 
 async def test_the_stream_of_a_subscription_that_has_ended_ends_and_need_not_be_opened_again(tmp_path):

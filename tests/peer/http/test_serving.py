@@ -53,7 +53,8 @@ async def serving(**changed):
         raise ZeroDivisionError
 
     routes = [
-        Route("GET", "/open", page, is_open=True), Route("GET", "/page/{}", page), Route("GET", "/broken", broken),
+        Route("GET", "/open", page, is_open=True), Route("GET", "/broken", broken),
+        Route("GET", "/page/{}", page, fields=("x", "y")),
         Route("POST", "/echo", echo, takes_body=True), Route("GET", "/stream", stream),
         Route("GET", "/silent", silent),
     ]  # fmt: skip
