@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from importlib.metadata import entry_points, version
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, cast
 
 from peer.errors import CommandError
 from rewriting.errors import RewritingError
@@ -46,6 +46,13 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is left over here, where it is known whose help to name, not in the parser of all."""
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return found, left
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -66,7 +66,8 @@ class Client:
                     await self.ask("move_cursor", subscription=subscription, cursor=cursor, upto=upto)
 
     async def publish(self, name: str, body: bytes, *, key: str | None = None) -> int:
-        """Publish a document and return its number once it is durable. The same key means the same document."""
+        """Publish a document and return its number once it is durable. The same key means the same
+        document; without one, the same name and content do."""
         if problem := too_large(name, len(body)):
             raise CommandError(problem)
         own = key or key_of(name, body)

@@ -26,6 +26,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="go on where the last reader of this name was (a new one begins after --since), and remember",
     )
     add_home(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON lines, which it does anyway")
 
 
 def print_entries(arguments: argparse.Namespace, *, follow: bool) -> None:

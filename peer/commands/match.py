@@ -58,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="stop with an error beyond N rows (default 1,000,000)",
     )
+    parser.add_argument("--json", action="store_true", help="print JSON lines, which it does anyway")
     add_namespaces(parser)
 
 

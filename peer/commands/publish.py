@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 MESSAGE: Final = "message"
 SUMMARY: Final = "Publish documents; each is answered with its number once it is durable."
 _EPILOG: Final = """\
-The same document under the same name gets the same number again: a command that was cut off can be repeated.
---key KEY makes one publication of several attempts, whatever the name.
+What this machine publishes again under the same name (as it is typed; - for standard input) with the same content
+gets the same number again: a command that was cut off can be repeated. A message (--attributes) is new each time.
+--key KEY makes one publication of several attempts, whatever the name, and two of equal documents.
 
 With --watch files of a folder are published in the order of their names, once they are complete: moved there, or
 unchanged for a while. They go to DIR/.published, with their number before the name, or to DIR/.refused, with the

@@ -103,3 +103,28 @@ def test_a_bug_is_shown_whole(run, monkeypatch):
     fail_with(monkeypatch, ExceptionGroup("nursery", [ZeroDivisionError()]))
     with pytest.raises(ExceptionGroup):
         run("replan")
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["match", "//a", "x.xml", "--nonsense"], "match"),
+        (["results", "s-1", "--nonsense"], "results"),
+        (["network", "invite", "paris", "--nonsense"], "network invite"),
+    ],
+)
+def test_what_is_not_known_names_the_help_of_its_command(run, words, command):
+    result = run(*words)
+    assert result.status == 2
+    assert result.err == (
+        f"distributary {command}: unrecognized arguments: --nonsense; see 'distributary {command} --help'\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["results", "s-1"], ["tail", "s-1"], ["messages", "c-1"]])
+def test_commands_that_print_json_lines_anyway_may_be_asked_for_json(run, tmp_path, words):
+    assert "no daemon runs" in run(*words, "--json", "--home", tmp_path).err
+
+
+def test_matching_may_be_asked_for_json(run, news):
+    assert run("match", "//item", news, "--json").lines == run("match", "//item", news).lines
