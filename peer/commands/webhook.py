@@ -34,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     adding = commands.add_parser("add", help="post what a subscription gets to a URL")
     adding.add_argument("subscription", help="its name")
     adding.add_argument("url", metavar="URL", help="http:// or https:// (certificates are verified)")
-    adding.add_argument("--since", type=int, default=0, metavar="N", help="only documents after number N")
+    adding.add_argument(
+        "--since", type=int, default=0, metavar="N", help="only documents after number N (all it has)"
+    )
     adding.add_argument("--secret-file", metavar="FILE", help="a secret to sign with (one is made)")
     listing = commands.add_parser("list", help="list webhooks and how they stand")
     removing = commands.add_parser("remove", help="end a webhook")

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from peer.daemon.cursors import check_cursor
+from peer.daemon.questions import NoAnswer
 from peer.daemon.readers import readers_of
 
 if TYPE_CHECKING:
@@ -45,8 +46,12 @@ def reading_controls(daemon: PeerDaemon) -> dict[str, Handler]:
         return {}
 
     async def add_webhook(asked: dict[str, Any]) -> Any:
+        name = asked["subscription"]
+        if name in daemon.spaces.subscriptions:
+            how = f"read them with 'distributary messages {name} --follow', or over HTTP"
+            raise NoAnswer(f"{name} is in a space, and webhooks do not post messages of spaces; {how}")
         since, secret = int(asked.get("since", 0)), asked.get("secret")
-        return await daemon.webhooks.add(asked["subscription"], asked["url"], since=since, secret=secret)
+        return await daemon.webhooks.add(name, asked["url"], since=since, secret=secret)
 
     async def webhooks(_: dict[str, Any]) -> AsyncGenerator[Any, None]:
         for one in daemon.webhooks.standing():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
 from typing import TYPE_CHECKING, Final
 
@@ -30,11 +32,24 @@ async def post(target: Target, headers: Sequence[tuple[str, str]], body: bytes, 
     except trio.TooSlowError:
         raise NotDelivered(f"no answer within {patience_s:g} s") from None
     except (OSError, UnicodeError, trio.BrokenResourceError, h11.RemoteProtocolError) as exc:
-        reason = exc.__cause__ or exc
-        raise NotDelivered(" ".join(f"{type(reason).__name__}: {reason}".split())[:300]) from None
+        raise NotDelivered(_why(exc.__cause__ or exc)) from None
     if not 200 <= status < 300:
         hint = "; redirects are not followed" if 300 <= status < 400 else ""
         raise NotDelivered(f"it answered {status}{hint}")
+
+
+def _why(reason: BaseException) -> str:
+    """Say in a few words why a connection did not come about.
+
+    >>> _why(ExceptionGroup("all attempts", [ConnectionRefusedError(111, "error connecting to ...")]))
+    'connection refused'
+    """
+    while isinstance(reason, BaseExceptionGroup):
+        reason = reason.exceptions[0]  # one for each address that was tried
+    number = 0 if isinstance(reason, ssl.SSLError) else getattr(reason, "errno", 0)
+    if number in errno.errorcode:
+        return os.strerror(number).lower()
+    return " ".join(f"{type(reason).__name__}: {reason}".split())[:300]
 
 
 async def _status_of(target: Target, headers: Sequence[tuple[str, str]], body: bytes) -> int:

@@ -204,3 +204,11 @@ async def test_what_is_dropped_while_somebody_reads_is_a_gap_for_him_too(tmp_pat
                 store.trim("s", 10, 10)
             seen.append(short(one))
     assert seen == [1, 2, 3, 4, [4, 10], *range(11, 21), None]
+
+
+async def test_a_webhook_for_a_space_is_refused_with_what_to_do_instead(tmp_path, capsys):
+    async with setting(tmp_path) as found:
+        assert await found.command("webhook", "add", found.name, "http://127.0.0.1:1/") == 2
+        told = capsys.readouterr().err
+        assert "webhooks do not post messages of spaces" in told
+        assert f"distributary messages {found.name} --follow" in told

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import socket
 import ssl
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -268,3 +269,13 @@ async def test_the_commands_add_list_and_remove(tmp_path, capsys):
         assert await command("webhook", "remove", added["webhook"]) == (0, f"{added['webhook']} has ended.\n")
         assert (await command("webhook", "list"))[1] == ""
         nursery.cancel_scope.cancel()
+
+
+async def test_a_receiver_that_is_not_there_is_told_in_plain_words(tmp_path):
+    async with setting(tmp_path) as found:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # and nobody listens
+            await found.webhooks.add(found.name, f"http://127.0.0.1:{taken.getsockname()[1]}/")
+            await found.publish("1")
+            await until(lambda: found.webhooks.standing()[0]["problem"])
+            assert found.webhooks.standing()[0]["problem"] == "connection refused"
