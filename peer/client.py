@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from peer.errors import CommandError
-from peer.home import VARIABLE
+from peer.home import VARIABLE, no_daemon
 from peer.progress import Progress
 from peer.publication import key_of, too_large
 
@@ -88,7 +88,7 @@ class Client:
         try:
             stream = await trio.open_unix_socket(str(self.home / _SOCKET))
         except OSError as exc:
-            raise CommandError(f"no daemon runs in {self.home}; start one with 'distributary peer run'") from exc
+            raise CommandError(no_daemon(self.home)) from exc
         async with stream:
             await stream.send_all(json.dumps(asked).encode() + b"\n")
             buffer = bytearray()

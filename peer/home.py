@@ -62,11 +62,7 @@ class Conversation:
         except (FileNotFoundError, ConnectionRefusedError):
             self._connection.close()
             _check_not_left(home)
-            daemon = "source" if (home / "authority").exists() else "peer"
-            raise NoDaemon(
-                f"no daemon runs in {home}, or it is still starting; start one with 'distributary {daemon} run "
-                f"--home {home}', or name another folder with --home"
-            ) from None
+            raise NoDaemon(no_daemon(home)) from None
         self._answers = self._connection.makefile("rb")
         self._is_over = False
 
@@ -110,6 +106,16 @@ class Conversation:
     def one(self, do: str, /, **fields: Any) -> dict[str, Any]:
         """Ask something that has one answer."""
         return next(iter(list(self.ask(do, **fields))))
+
+
+def no_daemon(home: Path) -> str:
+    """Say that no daemon runs in a folder, and what would help there."""
+    if (home / "authority").exists() or (home / "identity").exists():
+        daemon = "source" if (home / "authority").exists() else "peer"
+        start = f"or it is still starting; start one with 'distributary {daemon} run --home {home}'"
+        return f"no daemon runs in {home}, {start}, or name another folder with --home"
+    make = "make a network ('distributary network init NAME') or join one ('distributary network join TOKEN')"
+    return f"no daemon runs in {home}, and no machine's files are there; name its folder with --home, or {make}"
 
 
 def _check_not_left(home: Path) -> None:

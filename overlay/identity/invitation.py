@@ -53,6 +53,7 @@ class _Written(msgspec.Struct, frozen=True, array_like=True):
     ]
     fingerprint: Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
     secret: Annotated[bytes, msgspec.Meta(min_length=SECRET_BYTES, max_length=SECRET_BYTES)]
+    site: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)] = ""  # earlier versions did not write it
 
 
 _WRITTEN: Final = msgspec.msgpack.Decoder(_Written)
@@ -60,16 +61,19 @@ _WRITTEN: Final = msgspec.msgpack.Decoder(_Written)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What an invited machine knows of the network before it joins."""
+    """What an invited machine knows of the network before it joins. ``site``: whom it is for, so that it is not
+    used up on another machine; what counts is what the source has kept."""
 
     network: str
     addresses: tuple[Address, ...]
     fingerprint: bytes
     secret: bytes = field(repr=False)
+    site: str = ""
 
     def text(self) -> str:
         """Return the token as one word."""
-        written = _Written(self.network, [str(a) for a in self.addresses], self.fingerprint, self.secret)
+        addresses = [str(a) for a in self.addresses]
+        written = _Written(self.network, addresses, self.fingerprint, self.secret, self.site)
         data = msgspec.msgpack.encode(written)
         return _PREFIX + base64.b32encode(data + _checksum(data)).decode().rstrip("=").lower()
 
@@ -92,7 +96,8 @@ class Token:
         try:
             written = decode_untrusted(_WRITTEN, data, what="token", most_bytes=LONGEST_TOKEN)
             network = check_name("network", written.network)
-            return cls(network, parse_addresses(written.addresses), written.fingerprint, written.secret)
+            site = check_name("site", written.site) if written.site else ""
+            return cls(network, parse_addresses(written.addresses), written.fingerprint, written.secret, site)
         except (MalformedFrame, BadName) as exc:
             raise BadToken(str(exc)) from exc
 
@@ -181,7 +186,7 @@ def invite(
         raise BadName("address", "", f"an invitation names 1 to {MOST_ADDRESSES} addresses")
     secret = fresh_bytes(SECRET_BYTES)
     invitations.add(secret, Admission(site, frozenset(roles), since), now, ttl)
-    return Token(root.network, addresses, root.fingerprint, secret).text()
+    return Token(root.network, addresses, root.fingerprint, secret, site).text()
 
 
 def _hash(secret: bytes) -> str:

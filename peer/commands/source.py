@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from peer.errors import CommandError
 from peer.home import home_of
 from peer.options.resolving import add_options, resolve
 from peer.output import emit
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 SUMMARY: Final = "Run the source: it numbers documents, keeps the log, and feeds what nobody else can."
 _EPILOG: Final = """\
@@ -35,7 +37,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.set_defaults(run=_run)
 
 
+def _check_home(home: Path) -> None:
+    if (home / "authority").exists():
+        return
+    if (home / "identity").exists():
+        raise CommandError(
+            f"{home}: this is not the source's folder; a subscriber's machine runs 'distributary peer run'"
+        )
+    raise CommandError(
+        f"{home}: there is no network here; make one with 'distributary network init NAME --home {home}', or name "
+        f"the source's folder with --home"
+    )
+
+
 def _run(arguments: argparse.Namespace) -> int:
+    _check_home(home_of(arguments))
     settings = resolve("source", arguments)
     from peer.daemon.controls import source_controls
     from peer.daemon.running import Http, start

@@ -133,6 +133,18 @@ def join(home: Path, text: str) -> Credential:
     if (home / "authority").exists():
         raise BadCredential(home, "this is the source's folder", _ANOTHER)
     known = _belongs_to(home)
+    if token.site:
+        _check_for(home, known, token.site, "")  # before the token is used up
+    try:
+        return _join_at(home, token, known)
+    except InvitationRefused as exc:
+        if exc.reason is not Refusal.USED or known is None or known.root.fingerprint != token.fingerprint:
+            raise
+        why = f"this is {known.member.site} in the network {token.network} already, and the token was used before"
+        raise BadCredential(home, why, f"run 'distributary peer run --home {home}'") from None
+
+
+def _join_at(home: Path, token: Token, known: Credential | None) -> Credential:
     key = prepare_key(home / "identity")
     last: OSError | None = None
     for address in token.addresses:
@@ -147,15 +159,23 @@ def join(home: Path, text: str) -> Credential:
     raise last or OSError("the token names no address of the source")
 
 
-def _belongs_to(home: Path) -> str | None:
+def _belongs_to(home: Path) -> Credential | None:
     """Return which machine a folder is of; None if of none, or of one that cannot be used any more."""
     try:
-        return Credential.load(home / "identity").member.site
+        return Credential.load(home / "identity")
     except BadCredential:
         return None
 
 
-def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object, known: str | None) -> Credential:
+def _check_for(home: Path, known: Credential | None, site: str, what_then: str) -> None:
+    if known is not None and known.member.site != site:
+        why = f"this is the machine {known.member.site}, and the token {'was' if what_then else 'is'} for {site}"
+        raise BadCredential(home, why + what_then, _ANOTHER)
+
+
+def _join_over(
+    stream: ssl.SSLSocket, home: Path, token: Token, key: object, known: Credential | None
+) -> Credential:
     leaf = stream.getpeercert(binary_form=True) or b""
     joiner = Joiner(token, key, leaf=leaf, nonce=fresh_bytes(NONCE_BYTES))  # type: ignore[arg-type]  # a private key
     data = joiner.hello()
@@ -164,9 +184,7 @@ def _join_over(stream: ssl.SSLSocket, home: Path, token: Token, key: object, kno
         step = joiner.receive(_read(stream), datetime.now(UTC))
         if isinstance(step, Enrolled):
             site = verify_chain_at_any_time(step.chain, step.root).site
-            if known not in (None, site):
-                why = f"this is the machine {known}, and the token was for {site}, which is to be invited again"
-                raise BadCredential(home, why, _ANOTHER)
+            _check_for(home, known, site, ", which is to be invited again")
             made = install(home / "identity", step.root, step.settings, step.chain)
             unmark(home)
             return made

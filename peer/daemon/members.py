@@ -38,6 +38,7 @@ _LOG: Final = logging.getLogger("distributary.source")
 _LIST: Final = "revocations"
 _FAREWELL_S: Final = 2.0
 _MACHINES_TOLD: Final = 16
+_LONGEST_HOURS: Final = 365 * 24
 RESTORED: Final = "restored"
 """The state that says what a restore has left behind: a ``Restored``."""
 
@@ -79,6 +80,10 @@ class Members:
 
     def invite(self, site: str, roles: Sequence[str], hours: float, address: Address) -> dict[str, Any]:
         """Invite a machine to join at an address; return the token."""
+        if not 0 < hours <= _LONGEST_HOURS:
+            raise NoAnswer(
+                f"a token that is good for {hours:g} hours; expected more than 0, at most {_LONGEST_HOURS:,}"
+            )
         is_revoked = site in self._links.revocations.sites
         is_member = site in self._catalog.sites and not is_revoked and not self._admissions.has_ended(site)
         if site == self._identity.credential.member.site or is_member:

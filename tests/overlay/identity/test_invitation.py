@@ -1,5 +1,6 @@
 """Invitations: a token that is pasted, and a secret that admits one machine once."""
 
+import base64
 import json
 import string
 from datetime import timedelta
@@ -43,6 +44,13 @@ def invited(invitations, site="b", roles=(Role.SUBSCRIBER,), since=2, addresses=
 
 def test_a_token_is_read_back():
     assert Token.parse(TOKEN.text()) == TOKEN
+
+
+def test_a_token_says_whom_it_is_for_and_those_of_before_are_read_too():
+    assert invited(Invitations(), site="paris").site == "paris"
+    data = msgspec.msgpack.encode([TOKEN.network, [str(ADDRESS)], TOKEN.fingerprint, TOKEN.secret])
+    word = base64.b32encode(data + module._checksum(data)).decode().rstrip("=").lower()
+    assert Token.parse("dst1" + word) == Token("meteo", (ADDRESS,), TOKEN.fingerprint, TOKEN.secret)
 
 
 def test_a_token_is_one_word_that_needs_no_quoting():

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from overlay.identity import BadCredential, Credential
+from overlay.identity import BadCredential, Credential, InvitationRefused
 from peer.daemon.controls import source_controls
 from peer.daemon.enrolling import join
 from peer.daemon.one_daemon import only_one
@@ -46,7 +46,7 @@ async def test_a_folder_keeps_its_machine_when_a_token_for_another_is_used_there
         async def joined(folder, name):
             return await trio.to_thread.run_sync(join, tmp_path / folder, token(name))
 
-        with pytest.raises(BadCredential, match="the machine paris, and the token was for lyon"):
+        with pytest.raises(BadCredential, match="the machine paris, and the token is for lyon"):
             await joined("paris", "lyon")
         with pytest.raises(BadCredential, match="this is the source's folder; name another folder"):
             await joined("source", "oslo")
@@ -72,3 +72,39 @@ async def test_a_name_that_nobody_has_is_not_revoked_by_mistake(tmp_path):
         assert network.source.links.revocations.number == before
         for name, more in (("paris", {}), ("lyon", {}), ("pariss", {"force": True})):
             assert (await revoke(name, **more))["site"] == name
+
+
+async def test_a_token_for_another_machine_is_not_used_up_and_one_used_here_says_so(tmp_path):
+    async with live_network(tmp_path) as network:
+        await network.join("paris")
+        token = network.source.invite("lyon", ["subscriber"], 1)["token"]
+
+        async def joined(folder):
+            return await trio.to_thread.run_sync(join, tmp_path / folder, token)
+
+        with pytest.raises(BadCredential, match="the token is for lyon; name another folder"):
+            await joined("paris")
+        assert (await joined("lyon")).member.site == "lyon"
+        with pytest.raises(BadCredential, match=r"this is lyon in the network test already, .*peer run"):
+            await joined("lyon")
+        with pytest.raises(InvitationRefused, match="already used by another machine"):
+            await joined("elsewhere")
+
+
+@pytest.mark.parametrize("hours", [0, -1, float("nan"), float("inf"), 1e9])
+async def test_a_token_is_good_for_some_time_but_not_for_ever(tmp_path, hours):
+    async with live_network(tmp_path) as network:
+        with pytest.raises(NoAnswer, match="expected more than 0"):
+            network.source.invite("paris", ["subscriber"], hours)
+
+
+def test_a_folder_in_which_nothing_is_does_not_get_the_advice_for_a_peer(run, tmp_path):
+    told = run("source", "run", "--home", tmp_path / "nowhere")
+    assert (told.status, len(told.err.splitlines())) == (2, 1)
+    assert "distributary network init NAME" in told.err
+    told = run("network", "invite", "paris", "--home", tmp_path / "nowhere")
+    assert (told.status, len(told.err.splitlines())) == (2, 1)
+    assert "network init NAME" in told.err
+    assert "peer run" not in told.err
+    (tmp_path / "paris" / "identity").mkdir(parents=True)
+    assert "distributary peer run" in run("source", "run", "--home", tmp_path / "paris").err
