@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from peer.errors import CommandError
 
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from xmlmatch import Document, Pattern
 
 PATTERN_HELP = "a pattern; @FILE reads it from a file and - from standard input, away from the shell's quotes"
+
+
+_MOST: Final = (1 << 63) - 1
+
+
+def check_number(what: str, number: int, least: int = 0) -> int:
+    """Return a number that a document can have, or refuse it; ``what`` says where it stands."""
+    if not least <= number <= _MOST:
+        raise CommandError(
+            f"{what} {number}: a document's number is {least} or more, and what 'publish' has answered"
+        )
+    return number
 
 
 def add_namespaces(parser: argparse.ArgumentParser) -> None:

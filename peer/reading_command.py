@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from peer.arguments import check_number
 from peer.home import HasLeft, add_home, ask, ask_one, home_of
 from peer.output import emit
 from peer.progress import Progress
@@ -32,7 +33,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def print_entries(arguments: argparse.Namespace, *, follow: bool) -> None:
     """Print entries. The cursor moves after what it passes was written to standard output and flushed."""
     home, name = home_of(arguments), arguments.subscription
-    asked: dict[str, Any] = {"subscription": name, "since": arguments.since, "follow": follow}
+    since = check_number("--since", arguments.since)
+    asked: dict[str, Any] = {"subscription": name, "since": since, "follow": follow}
     if arguments.cursor is not None:
         asked["cursor"] = arguments.cursor
     try:
@@ -40,7 +42,7 @@ def print_entries(arguments: argparse.Namespace, *, follow: bool) -> None:
     except HasLeft:
         if follow or arguments.cursor is not None:
             raise
-        print_stored(home, name, arguments.since)
+        print_stored(home, name, since)
 
 
 def _print_told(home: Path, asked: dict[str, Any], cursor: str | None) -> None:

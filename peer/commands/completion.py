@@ -25,12 +25,14 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _EPILOG
-    parser.add_argument("what", choices=(*SHELLS, "names"), help="the shell; or 'names'")
+    parser.add_argument("what", nargs="?", choices=(*SHELLS, "names"), help="the shell; or 'names'")
     add_home(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print."""
+    if arguments.what is None:
+        raise CommandError(f'name your shell, one of {", ".join(SHELLS)}: eval "$(distributary completion bash)"')
     if arguments.what == "names":
         try:
             home = home_of(arguments)

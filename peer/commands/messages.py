@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from peer.errors import CommandError
 from peer.reading_command import add_reading, print_entries
 
 if TYPE_CHECKING:
@@ -34,7 +33,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print."""
-    if arguments.since < 0:
-        raise CommandError(f"--since {arguments.since}: a number is 0 or more")
     print_entries(arguments, follow=arguments.follow)
     return 0

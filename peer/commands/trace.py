@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from peer.arguments import check_number
 from peer.home import add_home, ask_one, home_of
 from peer.output import emit, visible
 
@@ -34,7 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Trace."""
-    told = ask_one(home_of(arguments), "trace", document=arguments.document, subscription=arguments.subscription)
+    number = check_number("document", arguments.document, least=1)
+    told = ask_one(home_of(arguments), "trace", document=number, subscription=arguments.subscription)
     found = told | {"verdict": verdict(told)}
     if arguments.json:
         emit(found)

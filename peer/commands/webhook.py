@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from peer.arguments import check_number
 from peer.home import add_home, ask, ask_one, home_of
 from peer.output import emit
 
@@ -49,7 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    wanted = {"subscription": arguments.subscription, "url": arguments.url, "since": arguments.since}
+    wanted = {"subscription": arguments.subscription, "url": arguments.url}
+    wanted["since"] = check_number("--since", arguments.since)
     if arguments.secret_file is not None:
         wanted["secret"] = Path(arguments.secret_file).read_text("utf-8").strip()
     told = ask_one(home_of(arguments), "add_webhook", **wanted)

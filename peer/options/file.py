@@ -30,7 +30,12 @@ def read_file(path: Path) -> dict[str, list[str]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise CommandError(f"{path}: not TOML: {exc}") from None
     known = {option.name: option for option in OPTIONS}
-    for key in found:
+    for key, value in found.items():
+        if isinstance(value, dict) and key not in known:
+            why = (
+                "there are no sections; write its options at the top of the file, they count for all daemons here"
+            )
+            raise CommandError(f"{path}: [{key}]: {why}")
         if key not in known:
             raise CommandError(f"{path}: {key}: no such option{suggestion(key, known)}")
     return {key: _texts(path, key, value, many=known[key].many) for key, value in found.items()}

@@ -128,3 +128,19 @@ def test_commands_that_print_json_lines_anyway_may_be_asked_for_json(run, tmp_pa
 
 def test_matching_may_be_asked_for_json(run, news):
     assert run("match", "//item", news, "--json").lines == run("match", "//item", news).lines
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["trace", "-1", "s-1"], "document -1: a document's number is 1 or more"),
+        (["trace", "99999999999999999999", "s-1"], "document 99999999999999999999: a document's number is"),
+        (["results", "s-1", "--since", "-5"], "--since -5: a document's number is 0 or more"),
+        (["webhook", "add", "s-1", "http://h/", "--since", "-5"], "--since -5: a document's number is 0 or more"),
+        (["completion"], "name your shell, one of bash, zsh, fish"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words_of_the_command(run, words, said):
+    result = run(*words)
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert said in result.err

@@ -56,7 +56,7 @@ def test_several_addresses_come_from_flags_a_variable_or_a_list(tmp_path):
         ('address = ["nowhere"]', "address: 'nowhere': expected host:port"),
         ('log = "loud"', "log: 'loud': expected debug, info, warning or error"),
         ("port = ", "not TOML"),
-        ("[peer]\nport = 1", "peer: no such option"),
+        ("[peer]\nport = 1", "[peer]: there are no sections; write its options at the top"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_with_what_is_allowed(tmp_path, text, said):
