@@ -71,6 +71,10 @@ def _show_source(told: dict[str, Any]) -> None:
         )
     if told["should_replan"]:
         print(f"a replan would help: {told['should_replan']}")
+    for site in told["doubled"]:
+        print(
+            f"two machines use the name {site}, and take each other's place: stop one, and invite it under another"
+        )
     if not told["machines"]:
         return
     print(_bars(told["levels"]))

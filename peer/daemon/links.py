@@ -24,6 +24,7 @@ from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
 from overlay.wire.frames import OF_SENDER, Bye, Content, Level, SignOfLife
 from peer.daemon.dismissing import REVOKED, REVOKED_REST_S, dismiss
+from peer.daemon.doubles import Doubles
 from peer.daemon.refusals import Refusals
 from peer.daemon.resting import Resting
 from peer.daemon.strangers import ContextOf, Strangers, TooManyStrangers
@@ -80,7 +81,7 @@ class Links:
         self._wires: dict[str, Wire] = {}
         self._beating: set[Wire] = set()
         self._dialling: set[str] = set()
-        self._resting = Resting()
+        self._resting, self.doubles = Resting(), Doubles()
         self._nursery: trio.Nursery | None = None
         self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
         self.bytes_sent = self.bytes_received = self._saved = 0
@@ -375,6 +376,8 @@ class Links:
             self._listener.lost(site)
         self._wires[site] = wire
         self._resting.reached(site)
+        if wire.connection.theirs is not None:
+            self.doubles.came(site, wire.connection.theirs.incarnation, trio.current_time())
         _LOG.info("connected", extra={"site": site, "dialled": wire.is_dialled})
         self._listener.up(wire.member)
         return True

@@ -199,6 +199,7 @@ class SourceDaemon:
             "connected": self.links.sites,
             "sites": sorted(self.catalog.sites),
             "away": sorted(self.absences.given_up),
+            "doubled": self.links.doubles.sites(trio.current_time()),
             "subscriptions": len(self.catalog.owners),
             "feeds": len(self.views),
             "epoch": self.catalog.steering.epoch,

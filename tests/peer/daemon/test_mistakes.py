@@ -1,5 +1,7 @@
 """Ordinary mistakes of those who run machines are refused in one line, and break nothing."""
 
+import shutil
+
 import pytest
 import trio
 
@@ -108,3 +110,26 @@ def test_a_folder_in_which_nothing_is_does_not_get_the_advice_for_a_peer(run, tm
     assert "peer run" not in told.err
     (tmp_path / "paris" / "identity").mkdir(parents=True)
     assert "distributary peer run" in run("source", "run", "--home", tmp_path / "paris").err
+
+
+async def test_two_daemons_of_a_copied_home_are_noticed_and_told_once_a_minute(tmp_path, caplog):
+    async with live_network(tmp_path) as network, trio.open_nursery() as nursery:
+        paris = await network.start_peer("paris")
+        await paris.connected.wait()
+        await network.stop("paris")
+        await network.start_peer("paris")  # started anew: nothing wrong
+        shutil.copytree(tmp_path / "paris", tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock*"))
+        assert network.source.status()["doubled"] == []
+
+        async def run_copy():
+            async with PeerDaemon(tmp_path / "copy", PeerSettings()).opened():
+                await trio.sleep_forever()
+
+        nursery.start_soon(run_copy)
+        with trio.fail_after(20):
+            while network.source.status()["doubled"] != ["paris"]:
+                await trio.sleep(0.05)
+            await trio.sleep(1)
+        logged = [one for one in caplog.records if one.message.startswith("two machines use one name")]
+        assert [one.site for one in logged] == ["paris"]
+        nursery.cancel_scope.cancel()

@@ -95,7 +95,7 @@ def status_of(machines):
         "site": "source", "role": "source", "port": 1, "connected": [], "certificate_ends": "2026-01-01",
         "per_second": {}, "bytes_sent": 0, "bytes_received": 0, "last": 5, "generation": 1, "subscriptions": 2,
         "sites": [one["site"] for one in machines], "epoch": 3, "pending": 0, "matched": 0, "feeds": 1,
-        "last_plan": None, "should_replan": "", "levels": {"1": 2}, "refused": {},
+        "last_plan": None, "should_replan": "", "levels": {"1": 2}, "refused": {}, "doubled": ["lyon"],
         "machines": [standing | one for one in machines],
     }  # fmt: skip
 
@@ -111,6 +111,7 @@ def test_who_has_gone_is_shown_so_and_not_counted_and_nothing_is_cut_off_without
     assert "2 subscriptions on 1 machines, epoch 3" in drawn
     [row] = [line for line in drawn.splitlines() if f" {long} " in line]
     assert f"{long}, {long}, {long}, {long}" in row
+    assert "two machines use the name lyon" in drawn
     assert ["lyon", "left"] in [line.split()[:2] for line in drawn.splitlines()]
     assert ["oslo", "revoked"] in [line.split()[:2] for line in drawn.splitlines()]
 
