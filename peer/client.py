@@ -38,8 +38,9 @@ class Client:
     async def subscribe(
         self, pattern: str, *, start: str | int = "now", complete: bool = False
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Subscribe, and yield what arrives: rows, errors and gaps, as ``read`` does. It lasts until unsubscribed;
-        read it again later with ``read``. Wrap it in ``aclosing`` where you may stop early."""
+        """Subscribe, and yield what arrives: rows, errors and gaps, as ``read`` does. Each call makes a
+        subscription, which lasts until unsubscribed; read it again later with ``read``. Wrap it in ``aclosing``
+        where you may stop early."""
         told = await self.ask("subscribe", pattern=pattern, start=start)
         async with aclosing(self.read(told["subscription"], complete=complete)) as entries:
             async for entry in entries:
