@@ -7,7 +7,7 @@ the file. ``docs/scenarios.md`` lists all keys.
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -20,6 +20,7 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 _Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 _Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=60_000)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+_Limit = Annotated[int, msgspec.Meta(ge=0)] | Literal["none"]
 _Names = Annotated[list[_Name], msgspec.Meta(min_length=1)]
 
 
@@ -68,21 +69,26 @@ class HostsPart(_Part, frozen=True):
 
 
 class Listed(_Part, frozen=True):
-    """One subscription."""
+    """One subscription. ``limit``: if not that of all."""
 
     host: _Name
     pattern: str
-    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    limit: _Limit | None = None
 
 
 class SubscriptionsPart(_Part, frozen=True):
     """``count`` subscriptions of a preset, spread over the hosts in turns, besides those listed. ``limit``: how
-    many others each may feed (B)."""
+    many others each may feed (B), or "none": any number."""
 
     preset: Annotated[str, msgspec.Meta(pattern="^(wan|table2)$")] = "wan"
     count: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
-    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    limit: _Limit = "none"
     listed: list[Listed] = []
+
+    def most_feeds(self, one: Listed | None = None) -> int | None:
+        """Return how many others a subscription may feed, a listed one or any other; None: any number."""
+        limit = self.limit if one is None or one.limit is None else one.limit
+        return None if limit == "none" else limit
 
 
 class DocumentsPart(_Part, frozen=True):

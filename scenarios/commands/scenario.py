@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ from peer.output import emit
 from scenarios.commands.interrupts import interrupts
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from scenarios.scenario_file import Scenario
@@ -79,7 +79,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     agent.set_defaults(run=_agent)
     run.add_argument("--out", metavar="DIR", help="keep the report, and the daemons' logs, in a folder")
     run.add_argument("--seed", type=int, help="another seed than the file's")
-    run.add_argument("--limit", type=int, metavar="B", help="another limit of each subscription's feeds")
+    run.add_argument(
+        "--limit", type=_limit, metavar="B", help="another limit of each subscription's feeds, or none"
+    )
     for one in (listing, run, check, simulate):
         one.epilog, one.formatter_class = _EPILOG, parser.formatter_class
         one.add_argument("--json", action="store_true", help="print JSON")
@@ -144,6 +146,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
         raise CommandError("simulating needs the planner: pip install 'distributary[planner]'")
     if arguments.count < 1:
         raise CommandError(f"--count {arguments.count}: expected a number from 1 up")
+    if arguments.minutes is not None and not arguments.minutes > 0:  # nor is it a number
+        raise CommandError(f"--minutes {arguments.minutes:g}: expected a number above 0, or inf")
     from scenarios.simulation.soaking import soak
 
     def told(what: str) -> None:
@@ -159,7 +163,12 @@ def _simulate(arguments: argparse.Namespace) -> int:
         emit(found.told())
     else:
         print(found)
-    return 1 if found.wrong else 0
+    if found.wrong:
+        return 1
+    is_cut_short = found.was_interrupted and seconds is None
+    if is_cut_short:
+        print(f"interrupted: {found.runs:,} of {arguments.count:,} seeds were run", file=sys.stderr)
+    return 130 if is_cut_short else 0
 
 
 def summary(found: dict[str, Any]) -> str:
@@ -214,6 +223,13 @@ def _changed(scenario: Scenario, arguments: argparse.Namespace) -> Scenario:
     if arguments.limit is not None:
         scenario = replace(scenario, subscriptions=replace(scenario.subscriptions, limit=arguments.limit))
     return scenario
+
+
+def _limit(text: str) -> int | str:
+    """Read a limit of feeds."""
+    if text != "none" and not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text}: expected a number from 0 up, or none")
+    return text if text == "none" else int(text)
 
 
 @contextmanager

@@ -54,11 +54,8 @@ def cast_of(scenario: Scenario) -> Cast:
     drawn = (
         PRESETS[part.preset](scenario.seed, part.count + more, _nothing).subscriptions if part.count + more else []
     )
-    wishes = [Wish(names[i % len(names)], pattern, part.limit) for i, pattern in enumerate(drawn)]
-    listed = [
-        Wish(one.host, Pattern.parse(one.pattern), part.limit if one.limit is None else one.limit)
-        for one in part.listed
-    ]
+    wishes = [Wish(names[i % len(names)], pattern, part.most_feeds()) for i, pattern in enumerate(drawn)]
+    listed = [Wish(one.host, Pattern.parse(one.pattern), part.most_feeds(one)) for one in part.listed]
     count, warm = scenario.documents.count, scenario.documents.warm
     bodies = list(auction_documents(scenario.seed, count + warm + (_SAMPLE if scenario.plan else 0)))
     first = [*listed, *wishes[: part.count]]

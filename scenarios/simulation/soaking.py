@@ -34,6 +34,7 @@ class Soaked:
     lines: list[str] = field(default_factory=list)
     digest: str = ""
     cpu_s: float = 0.0
+    was_interrupted: bool = False
 
     def add(self, one: Outcome, *, is_logged: bool) -> None:
         """Take a run in."""
@@ -53,7 +54,11 @@ class Soaked:
         """Return it as plain values."""
         return {
             "runs": self.runs, "simulated_hours": round(self.simulated_s / 3600, 2), "documents": self.documents,
-            "faults": dict(self.faults), "violations": {str(seed): said for seed, said in self.wrong.items()},
+            "faults": dict(self.faults),
+            "violations": {
+                str(seed): {"wrong": said, "again": again(seed), "events": self.events.get(seed, [])}
+                for seed, said in self.wrong.items()
+            },
             "digest": self.digest, "cpu_s": round(self.cpu_s, 1),
         }  # fmt: skip
 
@@ -69,11 +74,16 @@ class Soaked:
         return "\n".join([*self.lines, *lines])
 
 
+def again(seed: int) -> str:
+    """Return the command that shows a seed again."""
+    return f"distributary scenario simulate --seed {seed} --log"
+
+
 def told_wrong(seed: int, wrong: list[str], lines: list[str]) -> str:
     """Say what is wrong with a seed, how to see it again, and what happened last."""
     shown = [f"    {line}" for line in lines[-_LAST_LINES:]]
     return "\n".join([
-        f"again: distributary scenario simulate --seed {seed} --log", *(f"  {one}" for one in wrong),
+        f"again: {again(seed)}", *(f"  {one}" for one in wrong),
         *(["  the last events:", *shown] if shown else []),
     ])  # fmt: skip
 
@@ -92,6 +102,7 @@ def soak(
                 f"{found.faults.total():,} faults, {len(found.wrong):,} runs wrong"
             )
     except KeyboardInterrupt:
+        found.was_interrupted = True
         told("ended")
     found.cpu_s = time.process_time() - cpu
     return found

@@ -2,6 +2,7 @@
 
 import pytest
 
+from peer.cli import main
 from scenarios.commands.scenario import _shipped
 from scenarios.running.cast import cast_of, links_of
 from scenarios.scenario_file import BadScenario, parse_scenario
@@ -44,6 +45,38 @@ def test_what_ships_is_right(name):
     assert scenario.about.endswith(".")
     last = scenario.documents.count / scenario.documents.rate
     assert all(event.at <= last for event in timeline(scenario))
+
+
+@pytest.mark.parametrize("name", sorted(_shipped()))
+def test_what_ships_passes_its_check(name, capsys):
+    assert main(["scenario", "check", name]) == 0
+    assert "nothing is wrong with it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("limit", ["5", "10", "30", "50", "100", "none"])
+def test_the_wan_run_can_be_had_with_every_limit_of_the_paper(limit, capsys):
+    change = f"subscriptions.limit={limit}"
+    assert main(["scenario", "check", "wan-10k", "--set", change]) == 0
+    part = parse_scenario(_shipped()["wan-10k"], "wan-10k", [change]).subscriptions
+    assert part.most_feeds() == (None if limit == "none" else int(limit))
+
+
+def test_a_subscription_has_the_limit_of_all_or_its_own_or_none():
+    listed = "".join(
+        f"[[subscriptions.listed]]\nhost = 'h00'\npattern = '//a{{val}}'\n{limit}\n"
+        for limit in ("", "limit = 7", "limit = 'none'")
+    )
+    for limit, expected in ((3, [3, 7, None]), ("'none'", [None, 7, None])):
+        found = parse_scenario(f"title = 'x'\n[subscriptions]\nlimit = {limit}\n{listed}", "x")
+        assert [wish.limit for wish in cast_of(found).first] == expected
+    with pytest.raises(BadScenario, match=r"\$\.subscriptions\.limit"):
+        parse_scenario("title = 'x'\n[subscriptions]\ncount = 1\nlimit = 'many'", "x")
+
+
+def test_the_wan_run_expects_what_is_its_goal():
+    found = parse_scenario(_shipped()["wan-10k"], "wan-10k")
+    assert (found.expect.latency_s_at_most, found.expect.delivery_s_at_most) == (0.8, 1.2)
+    assert found.documents.rate == 2
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not():

@@ -62,6 +62,15 @@ def test_a_run_that_is_wrong_says_how_to_see_it_again_and_what_happened(monkeypa
     assert "everything comes back" in told.partition("the last events:")[2]
 
 
+def test_a_run_that_is_wrong_says_so_as_json_too(monkeypatch, capsys):
+    monkeypatch.setattr(world, "final_wrong", lambda found: ["something"])
+    assert main(["scenario", "simulate", "--seed", "5", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["violations"]["5"]
+    assert told["wrong"] == ["something"]
+    assert told["again"] == "distributary scenario simulate --seed 5 --log"
+    assert any("everything comes back" in line for line in told["events"])
+
+
 def test_the_log_of_a_run_has_every_message(capsys):
     assert main(["scenario", "simulate", "--seed", "5", "--log"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -80,6 +89,25 @@ def test_a_soak_without_end_ends_with_its_report_when_it_is_told_to(monkeypatch,
     told = json.loads(capsys.readouterr().out)
     assert told["runs"] == 2
     assert set(told) >= {"simulated_hours", "faults", "violations"}
+
+
+def test_fewer_seeds_than_asked_for_are_no_success(monkeypatch, capsys):
+    def interrupted(seed, **options):
+        if seed == 11:
+            os.kill(os.getpid(), signal.SIGINT)
+        return simulate(seed, **options)
+
+    monkeypatch.setattr(soaking, "simulate", interrupted)
+    assert main(["scenario", "simulate", "--seed", "10", "--count", "5", "--json"]) == 130
+    told = capsys.readouterr()
+    assert json.loads(told.out)["runs"] == 1
+    assert "1 of 5 seeds were run" in told.err
+
+
+@pytest.mark.parametrize("minutes", ["-1", "nan", "0"])
+def test_a_time_that_is_none_is_refused(minutes, capsys):
+    assert main(["scenario", "simulate", "--minutes", minutes]) == 2
+    assert "expected a number above 0, or inf" in capsys.readouterr().err
 
 
 def test_a_circle_is_found_wherever_it_is():
