@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ _UNDONE_BY = {"kill": "start", "stop": "start", "freeze": "thaw"}
 @dataclass(frozen=True, slots=True, order=True)
 class Event:
     """``do`` happens ``at`` seconds after the first document. ``undoes``: the event that this one ends, by number;
-    its hosts are meant, whoever they were."""
+    its hosts are meant, whoever they were. ``fault``: the fault that it is of, by its place in the file."""
 
     at: float
     number: int
@@ -22,6 +22,7 @@ class Event:
     what: dict[str, Any] = field(compare=False, default_factory=dict)
     undoes: int | None = field(compare=False, default=None)
     shown: str = field(compare=False, default="")
+    fault: int | None = field(compare=False, default=None)
 
 
 def timeline(scenario: Scenario) -> list[Event]:
@@ -30,29 +31,29 @@ def timeline(scenario: Scenario) -> list[Event]:
     >>> from scenarios.scenario_file import Fault, Replan, Scenario
     >>> faults = [Fault(at=5.0, kill=["h01"], seconds=3.0), Fault(at=2.0, loss=0.1, seconds=1.0)]
     >>> [(e.at, e.do) for e in timeline(Scenario(title="x", faults=faults, replans=[Replan(at=4.0)]))]
-    [(2.0, 'links'), (3.0, 'links'), (4.0, 'replan'), (5.0, 'kill'), (8.0, 'start')]
+    [(2.0, 'links'), (3.0, 'links again'), (4.0, 'replan'), (5.0, 'kill'), (8.0, 'start')]
     """
     events: list[Event] = []
-    for fault in scenario.faults:
-        events += _events(fault, scenario, len(events))
+    for place, fault in enumerate(scenario.faults):
+        events += [replace(event, fault=place) for event in _events(fault, len(events))]
     for replan in scenario.replans:
         how = "" if replan.latency else " without LOGA"
         events.append(Event(replan.at, len(events), "replan", {"latency": replan.latency}, shown=f"replan{how}"))
     return sorted(events)
 
 
-def _events(fault: Fault, scenario: Scenario, number: int) -> list[Event]:
+def _events(fault: Fault, number: int) -> list[Event]:
     [kind] = fault.kinds
     shown, end = str(fault), fault.at + fault.seconds
     match kind:
         case "loss" | "rtt_ms":
             changed: dict[str, Any] = {kind: getattr(fault, kind)}
-            before = Event(end, number + 1, "links", {}, number, f"{kind} as before")
+            before = Event(end, number + 1, "links again", {}, number, f"{kind} as before")
             found = [Event(fault.at, number, "links", changed, shown=shown), before]
         case "cut":
             found = [
                 Event(fault.at, number, "cut", {"hosts": fault.cut}, shown=shown),
-                Event(end, number + 1, "heal", {}, number, "heal"),
+                Event(end, number + 1, "links again", {}, number, f"heal {', '.join(fault.cut)}"),
             ]
         case "heal":
             return [Event(fault.at, number, "heal", {}, shown=shown)]

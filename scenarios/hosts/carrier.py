@@ -26,14 +26,9 @@ _IPV4: Final = 4
 def change(links: Links, told: dict[str, Any]) -> None:
     """Do what a line says to the links."""
     match told["do"]:
-        case "put":
-            links.put(told["one"], told["other"], Link(**told["link"]))
-        case "put_all":
-            links.put_all(Link(**told["link"]))
-        case "cut":
-            links.cut(told["some"], told["others"])
-        case "heal":
-            links.heal()
+        case "shape":
+            pairs = {(one, other): Link(**link) for one, other, link in told["pairs"]}
+            links.shape(Link(**told["link"]), pairs, told["cuts"])
         case "count":
             pass
         case other:
@@ -43,9 +38,8 @@ def change(links: Links, told: dict[str, Any]) -> None:
 def main() -> None:
     """Carry until the input ends."""
     first = json.loads(sys.stdin.buffer.readline())
-    links = Links(Link(**first["link"]))
-    for one, other, link in first["pairs"]:
-        links.put(one, other, Link(**link))
+    links = Links()
+    change(links, first)
     switch = Switch(links, random.Random(first["seed"]))
     by_address = {ipaddress.IPv4Address(where).packed: host for host, (_, where) in first["hosts"].items()}
     devices = {host: device for host, (device, _) in first["hosts"].items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,29 @@ class Links:
         """Let everything pass again."""
         self._cut.clear()
 
+    def shape(
+        self,
+        common: Link,
+        pairs: Mapping[tuple[str, str], Link],
+        cuts: Iterable[tuple[Iterable[str], Iterable[str]]] = (),
+    ) -> None:
+        """Say what lies between all hosts, what between pairs, and between whom nothing passes; what was said
+        before is forgotten."""
+        self.put_all(common)
+        for pair, link in pairs.items():
+            self.put(*pair, link)
+        self.heal()
+        for some, others in cuts:
+            self.cut(some, others)
+
     def between(self, one: str, other: str) -> Link | None:
         """Return what lies between two hosts; None if they are cut off from each other.
 
-        >>> links = Links(Link(rtt_ms=20))
-        >>> links.put("a", "b", Link(rtt_ms=5))
+        >>> links = Links()
+        >>> links.shape(Link(rtt_ms=20), {("a", "b"): Link(rtt_ms=5)})
         >>> links.between("b", "a").rtt_ms, links.between("a", "c").rtt_ms
         (5, 20)
-        >>> links.cut(["a"], ["b", "c"])
+        >>> links.shape(Link(rtt_ms=20), {}, [(["a"], ["b", "c"])])
         >>> links.between("a", "c"), links.between("b", "c") is None
         (None, False)
         """

@@ -139,7 +139,7 @@ def namespaces(
         )  # fmt: skip
         places = Namespaces(tunnels, carrier)
         places.tell({
-            "seed": seed, "link": asdict(common),
+            "do": "shape", "seed": seed, "link": asdict(common), "cuts": [],
             "pairs": [[a, b, asdict(link)] for (a, b), link in pairs.items()],
             "hosts": {host: [tunnel.device, tunnel.address] for host, tunnel in tunnels.items()},
         })  # fmt: skip

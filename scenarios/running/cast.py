@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -73,5 +73,5 @@ def links_of(scenario: Scenario) -> tuple[Link, dict[tuple[str, str], Link]]:
             pairs[pair] = Link(round(rng.uniform(low, high), 2), part.jitter_ms, part.mbit, part.loss)
     for said in part.between:
         one, other = sorted(said.hosts, key=[SOURCE, *scenario.names].index)
-        pairs[one, other] = Link(said.rtt_ms, said.jitter_ms, said.mbit, said.loss)
+        pairs[one, other] = replace(pairs.get((one, other), common), **said.changes)
     return common, pairs

@@ -12,11 +12,12 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.errors import CommandError
 from scenarios.running.cast import cast_of, links_of
+from scenarios.running.link_faults import LinkFaults
 from scenarios.running.plans import Plans
 from scenarios.running.truth import Owed, Published
 from scenarios.scenario_file import LARGEST, SOURCE
@@ -94,7 +95,7 @@ class Run:
         self._scenario, self._network, self._places = scenario, network, places
         self._told, self._going = told, going
         self._cast = cast_of(scenario)
-        self._links = links_of(scenario)
+        self._links = LinkFaults([SOURCE, *scenario.names], *links_of(scenario))
         self._later = list(self._cast.later)
         self._rng = random.Random(f"{scenario.seed} faults")
         self._hosts_of: dict[int, list[str]] = {}
@@ -245,7 +246,8 @@ class Run:
         for name in sorted(self._away):
             self._start_again(name)
         if self._places.is_shaped:
-            self._places.change("heal")
+            self._links.heal()
+            self._places.change("shape", **self._links.shape())
         last = max(one.number for one in self.story.documents)
         end = time.monotonic() + self._scenario.settle_s
         while not self.story.is_complete and time.monotonic() < end and not self.story.fallen:
@@ -299,20 +301,13 @@ class Run:
         self.story.happened.append(Happened(at, event.shown, outcome, event.number, event.undoes))
 
     def _do(self, event: Event, at: float) -> str:
-        if event.do in ("links", "cut", "heal") and not self._places.is_shaped:
+        if event.do in ("links", "links again", "cut", "heal") and not self._places.is_shaped:
             return "left out: on loopback there is nothing between hosts that could fail"
         match event.do:
             case "kill" | "stop" | "start" | "freeze" | "thaw":
                 return self._to_daemons(event)
-            case "cut":
-                some = [self._largest_feeder() if name == LARGEST else name for name in event.what["hosts"]]
-                others = [name for name in (SOURCE, *self._scenario.names) if name not in some]
-                self._places.change("cut", some=some, others=others)
-                return ", ".join(some)
-            case "heal":
-                self._places.change("heal")
-            case "links":
-                self._reshape(event.what)
+            case "cut" | "heal" | "links" | "links again":
+                return self._to_links(event)
             case "subscribe":
                 for wish in self._later[: event.what["count"]]:
                     self._add(wish)
@@ -354,12 +349,21 @@ class Run:
         [(name, _)] = feeds.most_common(1)
         return name
 
-    def _reshape(self, what: dict[str, Any]) -> None:
-        """Change one thing about all links, or (nothing said) put them back."""
-        common, pairs = self._links
-        self._places.change("put_all", link=asdict(replace(common, **what)))
-        for (one, other), link in pairs.items():
-            self._places.change("put", one=one, other=other, link=asdict(replace(link, **what)))
+    def _to_links(self, event: Event) -> str:
+        """Begin or end a fault of links."""
+        some: list[str] = []
+        match event.do:
+            case "cut":
+                some = [self._largest_feeder() if name == LARGEST else name for name in event.what["hosts"]]
+                self._links.cut(event.number, some)
+            case "links":
+                self._links.change(event.number, event.what)
+            case "heal":
+                self._links.heal()
+            case _ if event.undoes is not None and not self._links.end(event.undoes):
+                return "was healed before"
+        self._places.change("shape", **self._links.shape())
+        return ", ".join(some)
 
     def _add(self, wish: Wish) -> None:
         columns = [[node, what.value] for node, what in wish.pattern.selection]

@@ -23,6 +23,28 @@ GOOD = "title = 'x'\n[subscriptions]\ncount = 4\n"
         ("[[faults]]\nat = 1\nkill = ['h77']", r"faults\[0\]\.kill: there is no host h77; there are h00, h01"),
         ("[[subscriptions.listed]]\nhost = 'h00'\npattern = '//a['", r"listed\[0\]\.pattern: column 5"),
         ("[[links.between]]\nhosts = ['h00', 'nobody']", r"links\.between\[0\]\.hosts"),
+        ("[[links.between]]\nhosts = ['h00', 'h00']", r"links\.between\[0\]\.hosts: h00 is said twice"),
+        ("[[faults]]\nat = 1\nheal = true\nseconds = 2", r"faults\[0\]\.seconds: heal is not undone"),
+        ("[[faults]]\nat = 1\nsubscribe = 1\nseconds = 2", r"faults\[0\]\.seconds: subscribe is not undone"),
+        ("[[faults]]\nat = 1\nkill = ['h00', 'h00']", r"faults\[0\]\.kill: h00 is said twice"),
+        ("[[faults]]\nat = 1\nstart = ['largest-feeder']", r"faults\[0\]\.start: largest-feeder is one that runs"),
+        (
+            "[[faults]]\nat = 1\nkill = ['largest-feeder', 'largest-feeder']",
+            r"faults\[0\]\.kill: largest-feeder is said twice",
+        ),
+        (
+            "[[faults]]\nat = 4\nkill = ['h01']\n[[faults]]\nat = 1\nkill = ['h01']\nseconds = 5",
+            r"faults\[0\]\.kill: at 4 s h01 is away since 1 s \(faults\[1\]\)",
+        ),
+        (
+            "[[faults]]\nat = 1\nkill = ['h01']\n[[faults]]\nat = 2\nfreeze = ['h01']",
+            r"faults\[1\]\.freeze: at 2 s h01 is away since 1 s",
+        ),
+        (
+            "[[faults]]\nat = 1\nfreeze = ['h01']\n[[faults]]\nat = 2\nstop = ['h01']",
+            r"faults\[1\]\.stop: at 2 s h01 is frozen since 1 s",
+        ),
+        ("[[faults]]\nat = 1\nfreeze = ['source']", r"faults\[0\]\.freeze: the source is frozen for good"),
         ("nonsense", "after a key"),
     ],
 )
@@ -31,6 +53,15 @@ def test_what_is_wrong_is_said_with_its_place(more, said):
         parse_scenario(GOOD + more, "my.toml")
     assert str(caught.value).startswith("my.toml: ")
     assert "\n" not in str(caught.value)
+
+
+def test_what_was_undone_can_be_done_again():
+    faults = [
+        "at = 1\nkill = ['h01']\nseconds = 1", "at = 3\nstop = ['h01']", "at = 4\nstart = ['h01']",
+        "at = 5\nfreeze = ['h01']", "at = 6\nkill = ['h01', 'largest-feeder']\nseconds = 1",
+        "at = 8\nkill = ['source', 'h01']\nseconds = 1", "at = 50\nkill = ['source']",
+    ]  # fmt: skip
+    parse_scenario(GOOD + "".join(f"[[faults]]\n{one}\n" for one in faults), "x")
 
 
 def test_a_scenario_without_subscriptions_is_none():

@@ -47,7 +47,7 @@ def test_loopback_has_no_links_to_change():
     places = Loopback()
     assert 0 < ping(places) < 30
     with pytest.raises(NoLinks, match="namespaces"):
-        places.change("heal")
+        places.change("count")
 
 
 def test_namespaces_reach_each_other_over_their_links_only_or_cannot_be_made():
@@ -62,13 +62,13 @@ def test_namespaces_reach_each_other_over_their_links_only_or_cannot_be_made():
         assert places.address("a") == address_of(0)
         assert ping(places) >= 0.1
         assert places.change("count")["passed"] >= 4
-        places.change("cut", some=["a"], others=["b"])
+        places.change("shape", link={}, pairs=[], cuts=[[["a"], ["b"]]])
         asking = places.spawn("b", [sys.executable, "-c", PING, "ask", address_of(0)])
         with pytest.raises(subprocess.TimeoutExpired):
             asking.wait(1.5)
         asking.kill()
         asking.wait()
-        assert places.change("heal")["cut"] >= 1
+        assert places.change("shape", link={}, pairs=[], cuts=[])["cut"] >= 1
 
 
 def test_there_are_only_so_many_addresses():
