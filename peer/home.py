@@ -52,13 +52,21 @@ def home_of(arguments: argparse.Namespace) -> Path:
 
 class Conversation:
     """A connection to the daemon of a folder, for any number of requests; a context manager. Once it has raised
-    ``TryAgain``, or answers were left unread, a new one is needed. ``is_quiet``: waiting is not told."""
+    ``TryAgain``, or answers were left unread, a new one is needed. ``is_quiet``: waiting is not told.
+    ``patience_s``: how long the daemon may be silent while it is asked something (for ever)."""
 
-    def __init__(self, home: Path, socket_name: str = _SOCKET, *, is_quiet: bool = False) -> None:
+    def __init__(
+        self, home: Path, socket_name: str = _SOCKET, *, is_quiet: bool = False, patience_s: float | None = None
+    ) -> None:
         self._may_tell = not is_quiet and not (home / "authority").exists()
+        self._home, self._patience_s = home, patience_s
         self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.settimeout(patience_s)
         try:
             self._connection.connect(str(home / socket_name))
+        except (TimeoutError, BlockingIOError):
+            self._connection.close()
+            raise self._silence() from None
         except (FileNotFoundError, ConnectionRefusedError):
             self._connection.close()
             _check_not_left(home)
@@ -82,6 +90,15 @@ class Conversation:
         if self._is_over:
             raise TryAgain("this conversation with the daemon is over; begin another")
         self._is_over = True  # until all answers were read
+        try:
+            yield from self._answers_to(do, fields)
+        except TimeoutError:
+            raise self._silence() from None
+
+    def _silence(self) -> TryAgain:
+        return TryAgain(f"the daemon in {self._home} has not answered for {self._patience_s:g} s")
+
+    def _answers_to(self, do: str, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
         with contextlib.suppress(ConnectionError):
             self._connection.sendall(json.dumps({"do": do, **fields}).encode() + b"\n")
             if do in _ASK_SOURCE:
@@ -131,9 +148,11 @@ def _check_not_left(home: Path) -> None:
         raise HasLeft(f"{exc}; {reading}") from None
 
 
-def ask(home: Path, do: str, /, socket_name: str = _SOCKET, **fields: Any) -> Iterator[dict[str, Any]]:
+def ask(
+    home: Path, do: str, /, socket_name: str = _SOCKET, *, patience_s: float | None = None, **fields: Any
+) -> Iterator[dict[str, Any]]:
     """Ask the daemon of a folder something, and yield its answers; ``CommandError`` if it refuses or is gone."""
-    with Conversation(home, socket_name) as conversation:
+    with Conversation(home, socket_name, patience_s=patience_s) as conversation:
         yield from conversation.ask(do, **fields)
 
 

@@ -126,8 +126,10 @@ class ProcessNetwork:
         return self.await_ready(f"{name}-planner")
 
     def kill(self, name: str) -> None:
-        """End a daemon at once, as a power failure would."""
-        process = self._processes.pop(name)
+        """End a daemon at once, as a power failure would; one that is not there stays so."""
+        process = self._processes.pop(name, None)
+        if process is None:
+            return
         process.send_signal(signal.SIGKILL)
         _ended(process)
 
@@ -136,8 +138,10 @@ class ProcessNetwork:
         self._processes[name].send_signal(sig)
 
     def stop(self, name: str) -> None:
-        """Ask a daemon to end, and wait for it."""
-        process = self._processes.pop(name)
+        """Ask a daemon to end, and wait for it; one that is not there stays so."""
+        process = self._processes.pop(name, None)
+        if process is None:
+            return
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(_STOP_S)
@@ -159,19 +163,24 @@ class ProcessNetwork:
                 process.send_signal(signal.SIGKILL)
             _ended(process)
 
-    def one(self, daemon: str, do: str, /, **fields: Any) -> dict[str, Any]:
-        """Ask a daemon something that has one answer."""
-        return ask_one(self.home(daemon), do, **fields)
+    def one(self, daemon: str, do: str, /, *, patience_s: float | None = None, **fields: Any) -> dict[str, Any]:
+        """Ask a daemon something that has one answer; ``patience_s``: how long it may be silent."""
+        return ask_one(self.home(daemon), do, patience_s=patience_s, **fields)
 
-    def many(self, daemon: str, do: str, /, **fields: Any) -> list[dict[str, Any]]:
-        """Ask a daemon something that has many answers."""
-        return list(ask(self.home(daemon), do, **fields))
+    def many(
+        self, daemon: str, do: str, /, *, patience_s: float | None = None, **fields: Any
+    ) -> list[dict[str, Any]]:
+        """Ask a daemon something that has many answers; ``patience_s``: how long it may be silent."""
+        return list(ask(self.home(daemon), do, patience_s=patience_s, **fields))
 
-    def publish(self, name: str, body: bytes, through: Conversation | None = None) -> int:
+    def publish(
+        self, name: str, body: bytes, through: Conversation | None = None, *, patience_s: float | None = None
+    ) -> int:
         """Publish a document at the source and return its number; ``through``: a conversation with the source."""
         fields = {"name": name, "key": name, "body": base64.b64encode(body).decode()}
-        told = self.one(SOURCE, "publish", **fields) if through is None else through.one("publish", **fields)
-        return int(told["number"])
+        if through is not None:
+            return int(through.one("publish", **fields)["number"])
+        return int(self.one(SOURCE, "publish", patience_s=patience_s, **fields)["number"])
 
     def _where(self, name: str) -> tuple[str, str]:
         return "--host", self._places.address(name)

@@ -131,8 +131,9 @@ class Fault(_Part, frozen=True):
     ``kill`` ends daemons at once, ``stop`` lets them end, ``start`` starts them again, ``freeze`` and ``thaw``
     halt them and let them go on. ``cut`` lets nothing pass between these hosts and all others, ``heal`` all again.
     ``loss`` and ``rtt_ms`` change all links. ``subscribe`` and ``unsubscribe``: so many, drawn by the seed. With
-    ``largest-feeder`` as the name of a host that is meant which feeds most at that time. ``seconds``: undo it so
-    much later (kill: start again; freeze: thaw; cut: heal; loss, rtt_ms: as before).
+    ``largest-feeder`` as the name of a host that is meant which feeds most on other machines then, one that
+    was not meant so before if there is another. ``seconds``: undo it so much later (kill: start again; freeze:
+    thaw; cut: heal; loss, rtt_ms: as before).
     """
 
     at: _Seconds
@@ -171,13 +172,15 @@ class Fault(_Part, frozen=True):
 
 
 class Expected(_Part, frozen=True):
-    """What must hold besides exactness, which always must: limits of what is measured."""
+    """What must hold besides exactness, which always must: limits of what is measured. ``failures_at_most``: of
+    faults and plans that fail, which are violations else."""
 
     source_feeds_at_most: int | None = None
     source_share_at_most: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     failovers_at_least: int | None = None
     failovers_at_most: int | None = None
     gaps_at_most: int = 0
+    failures_at_most: Annotated[int, msgspec.Meta(ge=0)] = 0
     delivery_s_at_most: float | None = None
     latency_s_at_most: float | None = None
 

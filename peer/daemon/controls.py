@@ -35,7 +35,9 @@ def peer_controls(daemon: PeerDaemon) -> dict[str, Handler]:
     async def publish(asked: dict[str, Any]) -> Any:
         return await daemon.publish(asked["name"], asked["key"], base64.b64decode(asked["body"]))
 
-    async def status(_: dict[str, Any]) -> Any:
+    async def status(asked: dict[str, Any]) -> Any:
+        if asked.get("lag") is False:  # which the source is asked for
+            return daemon.status()
         return daemon.status() | {"lag": await daemon.lag()}
 
     def drain(_: dict[str, Any]) -> AsyncGenerator[Any, None]:

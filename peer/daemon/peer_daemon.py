@@ -254,6 +254,7 @@ class PeerDaemon:
             "is_revoked": self.membership.is_revoked,
             "storage": self._committer.trouble,
             **self.links.traffic(),
+            "failovers": self.host.failovers,
             "webhooks": self.webhooks.standing(),
             "per_second": self.rates.per_second(trio.current_time()),
             "spaces": self.spaces.standing(),

@@ -18,7 +18,7 @@ _LAG_S: Final = 2.0
 
 
 def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:
-    """Say who feeds a subscription, how far it is, and how many it feeds."""
+    """Say who feeds a subscription, how far it is, and how many it feeds, ``crossing`` on other machines."""
     current = hosted.feeding.current
     inputs = [] if current is None else [one.subscription for one in current.inputs] or [source]
     return {
@@ -31,6 +31,7 @@ def standing_of(hosted: Hosted, source: str) -> dict[str, Any]:
         "frontier": hosted.frontier,
         "committed": hosted.committed,
         "feeds": len(hosted.outlet.feeds),
+        "crossing": len(hosted.outlet.crossing),
         "failovers": hosted.feeding.failovers,
         "circles": hosted.feeding.circles,
     }

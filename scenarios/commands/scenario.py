@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from contextlib import contextmanager
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from peer.errors import CommandError
 from peer.output import emit
 from scenarios.commands.interrupts import interrupts
+from scenarios.commands.reports import folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scenarios.scenario_file import Scenario
 
 SUMMARY: Final = "Run whole networks with faults, and judge what everybody got."
@@ -25,7 +22,8 @@ _EPILOG: Final = """\
 A scenario says how many hosts there are, what lies between them, what is subscribed and published, and what goes
 wrong when. Each host gets a network of its own on this machine (namespaces: needs root), or all share loopback.
 Afterwards everything that was delivered is compared with direct matching. Exit status: 0 if all is as expected, 1
-if anything is violated.
+if anything is violated, or a run could not be carried through. report.html and report.json are in
+reports/NAME-TIME, or where --out says.
 
 examples:
   distributary scenario list
@@ -77,7 +75,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     agent.add_argument("--folder", required=True, metavar="DIR", help="made, and removed at the end")
     agent.add_argument("--address", required=True, metavar="HOST", help="where daemons listen")
     agent.set_defaults(run=_agent)
-    run.add_argument("--out", metavar="DIR", help="keep the report, and the daemons' logs, in a folder")
+    run.add_argument(
+        "--out", metavar="DIR",
+        help="keep the report in a folder, and the daemons' homes and logs (the report: in reports/NAME-TIME)",
+    )  # fmt: skip
     run.add_argument("--seed", type=int, help="another seed than the file's")
     run.add_argument(
         "--limit", type=_limit, metavar="B", help="another limit of each subscription's feeds, or none"
@@ -116,17 +117,13 @@ def _run(arguments: argparse.Namespace) -> int:
     scenario = _changed(_read(arguments.scenario, arguments.set), arguments)
     if arguments.hosts not in _HOSTS and not arguments.hosts.startswith(SSH):
         raise CommandError(f"--hosts {arguments.hosts}: expected one of {', '.join(_HOSTS)}, or {SSH}FILE")
-    with interrupts() as gate, _folder(arguments.out) as folder, screen() as shown:
+    with interrupts() as gate, folders(arguments.out, scenario.title) as where, screen() as shown:
         try:
             with gate.open():
-                found = play(scenario, arguments.hosts, folder, shown.told, shown.going)
+                found = play(scenario, arguments.hosts, where.stage, shown.told, shown.going)
         except CannotRun as exc:
             raise CommandError(str(exc)) from None
-        if arguments.out:
-            from scenarios.running.page import write_pages
-
-            write_pages(found, folder)
-            shown.told(f"the report is {folder / 'report.html'}")
+        shown.told(f"the report is {where.write(found)}")
     if arguments.json:
         emit(found)
     else:
@@ -230,15 +227,3 @@ def _limit(text: str) -> int | str:
     if text != "none" and not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text}: expected a number from 0 up, or none")
     return text if text == "none" else int(text)
-
-
-@contextmanager
-def _folder(out: str | None) -> Iterator[Path]:
-    """Use a folder that is kept, or one that is not."""
-    if out is not None:
-        if Path(out).exists() and any(Path(out).iterdir()):
-            raise CommandError(f"{out} is not empty; a run wants a folder of its own")
-        yield Path(out)
-        return
-    with tempfile.TemporaryDirectory(prefix="distributary-scenario-") as scratch:
-        yield Path(scratch)

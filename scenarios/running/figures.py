@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from peer.hosting.results import DOCUMENTS
+from scenarios.running.faults import LEFT_OUT
 from scenarios.scenario_file import LARGEST, SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scenarios.running.run import Happened, Story
+    from scenarios.running.story import Happened, Story
     from scenarios.running.truth import Truth, Verdict
     from scenarios.scenario_file import Expected, Scenario
 
@@ -32,12 +34,13 @@ def figures_of(
     by_level: dict[int, list[float]] = {}
     for name, times in verdict.times.items():
         by_level.setdefault(levels.get(name, 0), []).extend(times.values())
-    source = story.hosts[SOURCE]
+    feeds = story.hosts.get(SOURCE, {}).get("feeds", 0)
     found = {
         "scenario": scenario.title, "about": scenario.about, "seed": scenario.seed, "hosts": hosts,
         "host_count": len(scenario.names), "subscriptions": len(story.owed),
         "distinct": len({one.pattern.text for one in story.owed.values()}), "documents": len(story.documents),
         "rate": scenario.documents.rate, "is_complete": story.is_complete,
+        "broke_off": story.broke_off,
         "expected": verdict.expected, "delivered": verdict.delivered, "wrong": verdict.wrong,
         "early": verdict.early, "gaps": verdict.gaps, "errors": verdict.errors,
         "delivery_s": spread(slowest.values()),
@@ -46,10 +49,10 @@ def figures_of(
         "delivery_curve_s": curve(slowest.values()),
         "level_curves_s": {str(level): curve(by_level[level]) for level in sorted(by_level)},
         "levels": {str(level): count for level, count in _counted(levels.values())},
-        "source_feeds": source["feeds"], "source_share": round(source["feeds"] / max(len(story.owed), 1), 5),
-        "relays": sum(name not in story.owed for name in story.standing),
-        "failovers": sum(one["failovers"] for one in story.standing.values()),
-        "bytes_sent": {name: one["bytes_sent"] for name, one in sorted(story.hosts.items())},
+        "source_feeds": feeds, "source_share": round(feeds / max(len(story.owed), 1), 5),
+        "relays": sum(one["pattern"] == DOCUMENTS.text for one in story.standing.values()),
+        "failovers": sum(one.failovers for one in story.counted.values()),
+        "bytes_sent": {name: one.bytes_sent for name, one in sorted(story.counted.items())},
         "direct_bytes": int(sum(truth.bytes[truth.place(one.pattern)] for one in story.owed.values())),
         "deliveries": [
             [round(due[number] - story.began, 3), round(seconds, 4)] for number, seconds in sorted(slowest.items())
@@ -59,9 +62,24 @@ def figures_of(
         "packets": story.packets, "seconds": story.seconds, "machines": _machines(story),
         "cpu_s": cpu_s,
     }  # fmt: skip
-    fallen = [f"{name} has ended by itself" for name in story.fallen]
-    found["violations"] = [*fallen, *verdict.violations, *unmet(scenario.expect, found)]
+    found["violations"] = [*_broken(story), *verdict.violations, *failures(scenario.expect, story)]
+    found["violations"] += unmet(scenario.expect, found)
     return found
+
+
+def _broken(story: Story) -> list[str]:
+    """List what kept the run from being what it should."""
+    found = [f"{name} has ended by itself" for name in story.fallen]
+    return [*found, f"the run broke off: {story.broke_off}"] if story.broke_off else found
+
+
+def failures(expected: Expected, story: Story) -> list[str]:
+    """List what was to happen and did not, unless that is expected."""
+    found = [f"{one.what} at {one.at:g} s {one.outcome}" for one in story.happened if one.has_failed]
+    for plan in story.plans:
+        when = "before the first document" if plan["at"] < 0 else f"at {plan['at']:g} s"
+        found += [f"the plan {when} failed: {plan['failed'].strip()}"] if "failed" in plan else []
+    return found if len(found) > expected.failures_at_most else []
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
@@ -97,7 +115,7 @@ def spans(happened: Iterable[Happened], plans: Iterable[dict[str, Any]]) -> list
             begin, _, text = found[one.undoes]
             found[one.undoes] = begin, one.at, text
             continue
-        hit = one.outcome if LARGEST in one.what and not one.outcome.startswith("failed") else LARGEST
+        hit = LARGEST if one.has_failed or one.outcome.startswith(LEFT_OUT) else one.outcome
         does_last = one.what.partition(" ")[0] in ("kill", "stop", "freeze", "cut", "loss", "rtt_ms")
         found[one.event] = one.at, None if does_last else one.at, one.what.replace(LARGEST, hit)
     for plan in plans:

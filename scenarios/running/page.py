@@ -56,7 +56,7 @@ def _headline(found: dict[str, Any]) -> str:
         f"{count_text(found['wrong'])} wrong. The source fed {count_text(found['source_feeds'])} of them "
         f"({percent_text(found['source_share'])})."
     )
-    saved = 1 - found["bytes_sent"][SOURCE] / max(found["direct_bytes"], 1)
+    saved = 1 - found["bytes_sent"].get(SOURCE, 0) / max(found["direct_bytes"], 1)
     tiles = [
         ("Delivery, average", _seconds(found["delivery_s"], "avg")),
         ("Delivery, 99 %", _seconds(found["delivery_s"], "p99")),

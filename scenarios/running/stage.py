@@ -14,7 +14,7 @@ from scenarios.hosts.tunnels import NoNamespaces
 from scenarios.processes import DaemonFailed, running
 from scenarios.running.cast import links_of
 from scenarios.running.figures import figures_of
-from scenarios.running.run import Run, RunFailed, nowhere
+from scenarios.running.run import Run, nowhere
 from scenarios.running.truth import Truth, judge
 from scenarios.scenario_file import SOURCE
 
@@ -38,6 +38,7 @@ def play(
     going: Callable[[str, int, int], None] = nowhere,
 ) -> dict[str, Any]:  # fmt: skip
     """Run a scenario in a folder and return its figures; all daemons are gone then, their homes and logs stay.
+    What kept it from being carried through is among the violations; ``CannotRun`` if it could not begin.
 
     ``hosts``: namespaces, loopback, auto for the first of them that can be, or ssh: and a hosts file. ``told``
     hears of each step, ``going`` how far it is.
@@ -50,7 +51,7 @@ def play(
             story = Run(scenario, network, places, told, going).play()
             told("ending the daemons")
             network.collect()
-    except (RunFailed, DaemonFailed, HostLost, BadHosts) as exc:
+    except (DaemonFailed, HostLost, BadHosts) as exc:
         raise CannotRun(str(exc)) from exc
     told("comparing with direct matching")
     owed = list(story.owed.values())

@@ -171,6 +171,9 @@ def judge(
     for one in owed:
         by_host.setdefault(one.host, []).append(one)
     for host, mine in by_host.items():
+        if not stores[host].exists():
+            verdict.complain(f"{host} has left no store")
+            continue
         connection = sqlite3.connect(f"{stores[host].absolute().as_uri()}?mode=ro", uri=True)
         try:
             relayed = {

@@ -1,6 +1,7 @@
 """The control socket: who follows is followed no longer than it stays."""
 
 import json
+import socket
 
 import pytest
 import trio
@@ -136,3 +137,11 @@ async def test_what_is_no_request_is_refused(tmp_path):
             assert "failed" in json.loads(await stream.receive_some(1000))
         await stream.aclose()
         nursery.cancel_scope.cancel()
+
+
+async def test_a_daemon_that_is_halted_is_asked_for_so_long_only(tmp_path):
+    with socket.socket(socket.AF_UNIX) as halted:
+        halted.bind(str(tmp_path / "control.sock"))
+        halted.listen(1)
+        with Conversation(tmp_path, patience_s=0.05) as daemon, pytest.raises(TryAgain, match=r"for 0\.05 s"):
+            daemon.one("status")

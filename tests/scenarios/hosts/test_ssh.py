@@ -74,8 +74,8 @@ def running(stage, *words):
     folder, places = stage
     command = [sys.executable, "-m", "peer", "scenario", "run", *map(str, words)]
     process = places.spawn(
-        OPERATOR, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True,
-        env=os.environ | {"TMPDIR": str(folder / "tmp")},
+        OPERATOR, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, text=True,
+        env=os.environ | {"TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     (folder / "tmp").mkdir(exist_ok=True)
     try:
@@ -154,7 +154,8 @@ def test_a_machine_that_cannot_be_used_is_named_before_anything_starts(stage):
         assert left_at(folder) == []
 
 
-def test_faults_of_links_are_refused_over_ssh(capsys):
+def test_faults_of_links_are_refused_over_ssh(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert main(["scenario", "run", "flaky-wan", "--hosts", "ssh:nowhere.txt"]) == 2
     assert "faults[0] (loss 0.03 for 1.5 s): over ssh links are what they are" in capsys.readouterr().err
     assert main(["scenario", "run", "quickstart", "--hosts", "ssh:nowhere.txt"]) == 2

@@ -56,8 +56,9 @@ def test_ctrl_c_leaves_nothing(moment, times, folder):
     scratch.mkdir()
     before = interfaces()
     process = subprocess.Popen(
-        [sys.executable, "-m", "peer", "scenario", "run", str(scenario)], cwd=ROOT, text=True,
-        stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(scratch), "MARK": mark}, start_new_session=True,
+        [sys.executable, "-m", "peer", "scenario", "run", str(scenario)], cwd=folder, text=True,
+        stderr=subprocess.PIPE, start_new_session=True,
+        env=os.environ | {"TMPDIR": str(scratch), "MARK": mark, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     try:
         log = ""
@@ -78,6 +79,7 @@ def test_ctrl_c_leaves_nothing(moment, times, folder):
         assert "Traceback" not in rest or not moment, rest
         assert gone(mark, 20) == []
         assert list(scratch.iterdir()) == []
+        assert not (folder / "reports").exists()
         assert interfaces() == before
     finally:
         process.kill()

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from scenarios.running.figures import curve, spans, spread
+from scenarios.running.figures import curve, failures, spans, spread
 from scenarios.running.page import page
-from scenarios.running.run import Happened
+from scenarios.running.story import Happened, Story
 from scenarios.running.strip import MOST_LANES, strip
+from scenarios.scenario_file import Expected
 
 HAPPENED = [
     Happened(1.0, "kill largest-feeder for 3 s", "h02", event=0),
@@ -23,7 +24,7 @@ def found():
     delivery, level = [0.2, 0.4, 3.0], {"1": [0.1, 0.2], "2": [0.3, 0.4]}
     return {
         "scenario": "made up", "about": "", "seed": 1, "hosts": "loopback", "host_count": 2, "subscriptions": 4,
-        "expected": 8, "delivered": 8, "wrong": 0, "gaps": 0, "failovers": 1,
+        "expected": 8, "delivered": 8, "wrong": 0, "gaps": 0, "failovers": 1, "broke_off": "",
         "source_feeds": 2, "source_share": 0.5,
         "delivery_s": spread(delivery), "view_latency_s": spread([0.2]), "delivery_curve_s": curve(delivery),
         "level_latency_s": {name: spread(values) for name, values in level.items()},
@@ -91,3 +92,9 @@ def test_a_run_in_which_nothing_arrived_still_has_a_page():
     text = page(empty)
     assert "<h1>1 violation</h1>" in text
     assert "s0 at &lt;h00&gt; lacks 1" in text
+
+
+def test_a_plan_that_failed_is_a_violation_with_its_reason():
+    story = Story(plans=[PLANS[0], {"at": -1.0, "seconds": 1.0, "failed": "no daemon runs\n"}], happened=HAPPENED)
+    assert failures(Expected(), story) == ["the plan before the first document failed: no daemon runs"]
+    assert failures(Expected(failures_at_most=1), story) == []

@@ -81,8 +81,9 @@ def test_a_daemon_that_ends_by_itself_is_a_violation(tmp_path, monkeypatch):
 
 @pytest.mark.timeout(280)
 def test_a_plan_before_the_first_document_feeds_everybody_and_warm_documents_are_judged_but_not_timed(
-    tmp_path, capsys
+    tmp_path, capsys, monkeypatch
 ):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "planned.toml"
     path.write_text("title = 'planned'\n[hosts]\ncount = 3\n[subscriptions]\ncount = 24\n[documents]\ncount = 4\n")
     changes = ["plan.latency=false", "documents.warm=2", "hosts.relay=never", "subscriptions.limit=4"]

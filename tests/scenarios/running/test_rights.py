@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
 
@@ -38,8 +39,9 @@ def test_without_rights_loopback_is_offered_and_by_default_taken(tmp_path):
 
     def run(*words):
         return subprocess.run(
-            [*command, *words], cwd=ROOT, preexec_fn=without_rights, capture_output=True, text=True, check=False
-        )
+            [*command, *words], cwd=tmp_path, preexec_fn=without_rights, capture_output=True, text=True,
+            check=False, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
 
     refused = run("--hosts", "namespaces")
     assert refused.returncode == 2

@@ -9,7 +9,8 @@ from peer.cli import main
 
 @pytest.mark.parametrize("name", ["quickstart", "flaky-wan"])
 @pytest.mark.timeout(280)
-def test_a_shipped_scenario_runs_without_a_violation(name, capsys):
+def test_a_shipped_scenario_runs_without_a_violation(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert main(["scenario", "run", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["violations"] == []
