@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from scenarios.scenario_file import Fault, Scenario
     from scenarios.timeline import Event
 
-_OF_HOSTS: Final = ("kill", "stop", "start", "freeze", "thaw", "cut")
+_OF_HOSTS: Final = ("kill", "stop", "start", "freeze", "thaw", "cut", "leave")
 _UNDONE: Final = ("kill", "stop", "freeze", "cut", "loss", "rtt_ms")
 _UP: Final = "up"
-_LEAVES: Final = {"kill": "away", "stop": "away", "freeze": "frozen"}
+_NOT_YET: Final = "not there yet"
+_LEAVES: Final = {"kill": "away", "stop": "away", "freeze": "frozen", "join": _UP, "leave": "gone"}
 """How a host is after something was done to it."""
 _ENDS: Final = {"start": "away", "thaw": "frozen"}
-_NEEDS: Final = {"kill": (_UP, "frozen"), "stop": (_UP,), "freeze": (_UP,)}
+_NEEDS: Final = {
+    "kill": (_UP, "frozen"), "stop": (_UP,), "freeze": (_UP,), "leave": (_UP,), "join": (_NOT_YET,),
+}  # fmt: skip
 """How a host must be for something to be done to it."""
 
 
@@ -33,13 +36,13 @@ def check(scenario: Scenario) -> None:
         raise BadScenario("subscriptions: say a count, or list some")
     for i, pair in enumerate(scenario.links.between):
         where = f"links.between[{i}].hosts"
-        _known(pair.hosts, hosts | {SOURCE}, where)
+        _known(pair.hosts, {SOURCE, *scenario.everybody}, where)
         _once(pair.hosts, where)
     for i, one in enumerate(scenario.subscriptions.listed):
         _known([one.host], hosts, f"subscriptions.listed[{i}].host")
         _check_pattern(one.pattern, f"subscriptions.listed[{i}].pattern")
     for i, fault in enumerate(scenario.faults):
-        _check_fault(fault, hosts | {SOURCE}, f"faults[{i}]")
+        _check_fault(fault, {SOURCE, *scenario.everybody}, f"faults[{i}]")
     _check_states(scenario)
 
 
@@ -55,30 +58,36 @@ def _check_fault(fault: Fault, hosts: AbstractSet[str], where: str) -> None:
         _once(names, f"{where}.{kind}")
         if LARGEST in names and kind in ("start", "thaw"):
             raise BadScenario(f"{where}.{kind}: {LARGEST} is one that runs; name a host, or say seconds above")
+        if kind == "leave" and SOURCE in names:
+            raise BadScenario(f"{where}.leave: a network cannot do without its source")
         _known(names, hosts | {LARGEST}, f"{where}.{kind}")
 
 
 def _check_states(scenario: Scenario) -> None:
     """Go through what happens, and refuse what is done to a host that is then known to be away or frozen."""
-    states: dict[str, tuple[str, Event]] = {}
+    states: dict[str, tuple[str, Event | None]] = {
+        name: (_NOT_YET, None) for names in scenario.joining for name in names
+    }
     for event in timeline(scenario):
         for name in event.what.get("hosts", ()):
-            state, since = states.get(name, (_UP, event))
+            state, since = states.get(name, (_UP, None))
             if event.do in _NEEDS and name != LARGEST:
                 if state not in _NEEDS[event.do]:
                     raise BadScenario(
-                        f"faults[{event.fault}].{event.do}: at {event.at:g} s {name} is {state} since "
-                        f"{since.at:g} s (faults[{since.fault}])"
+                        f"faults[{event.fault}].{event.do}: at {event.at:g} s {name} is {state}{_since(since)}"
                     )
                 states[name] = _LEAVES[event.do], event
-            elif state == _ENDS.get(event.do) and event.undoes in (None, since.number):
-                states.pop(name, None)
-    _check_source(scenario, states)
+            elif since is not None and state == _ENDS.get(event.do) and event.undoes in (None, since.number):
+                states.pop(name)
+    _check_source(scenario, *states.get(SOURCE, (_UP, None)))
 
 
-def _check_source(scenario: Scenario, states: dict[str, tuple[str, Event]]) -> None:
+def _since(event: Event | None) -> str:
+    return "" if event is None else f" since {event.at:g} s (faults[{event.fault}])"
+
+
+def _check_source(scenario: Scenario, state: str, since: Event | None) -> None:
     """Refuse a source that never comes back while there are documents to publish."""
-    state, since = states.get(SOURCE, (_UP, None))
     if since is not None and since.at <= (scenario.documents.count - 1) / scenario.documents.rate:
         raise BadScenario(
             f"faults[{since.fault}].{since.do}: the source is {state} for good, and documents are still to be "

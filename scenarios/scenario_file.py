@@ -125,12 +125,18 @@ class PlanPart(_Part, frozen=True):
     latency: bool = True
 
 
+_NAMED: Final = (
+    "kill", "stop", "start", "freeze", "thaw", "cut", "heal", "subscribe", "unsubscribe", "join", "leave",
+)  # fmt: skip
+
+
 class Fault(_Part, frozen=True):
     """Something that goes wrong, or right again, ``at`` seconds after the first document; one of the rest is said.
 
     ``kill`` ends daemons at once, ``stop`` lets them end, ``start`` starts them again, ``freeze`` and ``thaw``
     halt them and let them go on. ``cut`` lets nothing pass between these hosts and all others, ``heal`` all again.
-    ``loss`` and ``rtt_ms`` change all links. ``subscribe`` and ``unsubscribe``: so many, drawn by the seed. With
+    ``loss`` and ``rtt_ms`` change all links. ``subscribe`` and ``unsubscribe``: so many, drawn by the seed.
+    ``join``: so many new hosts, with a few subscriptions each; ``leave``: hosts leave the network for good. With
     ``largest-feeder`` as the name of a host that is meant which feeds most on other machines then, one that
     was not meant so before if there is another. ``seconds``: undo it so much later (kill: start again; freeze:
     thaw; cut: heal; loss, rtt_ms: as before).
@@ -148,13 +154,14 @@ class Fault(_Part, frozen=True):
     rtt_ms: _Milliseconds | None = None
     subscribe: Annotated[int, msgspec.Meta(ge=0)] = 0
     unsubscribe: Annotated[int, msgspec.Meta(ge=0)] = 0
+    join: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    leave: _Names = []
     seconds: _Seconds = 0.0
 
     @property
     def kinds(self) -> list[str]:
         """What it does."""
-        named = ("kill", "stop", "start", "freeze", "thaw", "cut", "heal", "subscribe", "unsubscribe")
-        found = [name for name in named if getattr(self, name)]
+        found = [name for name in _NAMED if getattr(self, name)]
         return found + [name for name in ("loss", "rtt_ms") if getattr(self, name) is not None]
 
     def __str__(self) -> str:
@@ -204,8 +211,27 @@ class Scenario(_Part, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """The hosts' names."""
+        """The names of the hosts that are there from the beginning."""
         return [f"h{i:02}" for i in range(self.hosts.count)]
+
+    @property
+    def joining(self) -> list[list[str]]:
+        """The names of the hosts that each fault lets join, in the order of the file; the numbers go on.
+
+        >>> faults = [Fault(at=1.0, join=2), Fault(at=2.0, heal=True), Fault(at=0.5, join=1)]
+        >>> Scenario(title="x", faults=faults).joining
+        [['h04', 'h05'], [], ['h06']]
+        """
+        found, at = [], self.hosts.count
+        for fault in self.faults:
+            found.append([f"h{i:02}" for i in range(at, at + fault.join)])
+            at += fault.join
+        return found
+
+    @property
+    def everybody(self) -> list[str]:
+        """The names of all hosts that there ever are."""
+        return self.names + [name for names in self.joining for name in names]
 
 
 LARGEST: Final = "largest-feeder"

@@ -34,15 +34,15 @@ def timeline(scenario: Scenario) -> list[Event]:
     [(2.0, 'links'), (3.0, 'links again'), (4.0, 'replan'), (5.0, 'kill'), (8.0, 'start')]
     """
     events: list[Event] = []
-    for place, fault in enumerate(scenario.faults):
-        events += [replace(event, fault=place) for event in _events(fault, len(events))]
+    for place, (fault, joining) in enumerate(zip(scenario.faults, scenario.joining, strict=True)):
+        events += [replace(event, fault=place) for event in _events(fault, joining, len(events))]
     for replan in scenario.replans:
         how = "" if replan.latency else " without LOGA"
         events.append(Event(replan.at, len(events), "replan", {"latency": replan.latency}, shown=f"replan{how}"))
     return sorted(events)
 
 
-def _events(fault: Fault, number: int) -> list[Event]:
+def _events(fault: Fault, joining: list[str], number: int) -> list[Event]:
     [kind] = fault.kinds
     shown, end = str(fault), fault.at + fault.seconds
     match kind:
@@ -57,6 +57,8 @@ def _events(fault: Fault, number: int) -> list[Event]:
             ]
         case "heal":
             return [Event(fault.at, number, "heal", {}, shown=shown)]
+        case "join":
+            return [Event(fault.at, number, kind, {"hosts": joining}, shown=shown)]
         case "subscribe" | "unsubscribe":
             return [Event(fault.at, number, kind, {"count": getattr(fault, kind)}, shown=shown)]
         case _:

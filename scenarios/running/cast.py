@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final
 
 from scenarios.auction_documents import auction_documents
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _SAMPLE: Final = 5
 """How many documents a plan is made from that comes before the first one."""
+
+
+_OF_JOINER: Final = 5
+"""How many subscriptions a host makes that joins later."""
 
 
 def _nothing() -> None:
@@ -38,28 +42,35 @@ class Wish:
 class Cast:
     """``first``: subscriptions before the first document; ``later``: those that faults may add, in order.
     ``sample``: documents that a plan before the first one is made from; ``warm``: those that come after it, and
-    do not count either."""
+    do not count either. ``joining``: what each host subscribes to that joins later."""
 
     first: list[Wish]
     later: list[Wish]
     documents: list[bytes]
     sample: list[bytes]
     warm: list[bytes]
+    joining: dict[str, list[Wish]]
 
 
 def cast_of(scenario: Scenario) -> Cast:
     """Draw everything that a run needs."""
     part, names = scenario.subscriptions, scenario.names
-    more = sum(fault.subscribe for fault in scenario.faults)
-    drawn = (
-        PRESETS[part.preset](scenario.seed, part.count + more, _nothing).subscriptions if part.count + more else []
-    )
-    wishes = [Wish(names[i % len(names)], pattern, part.most_feeds()) for i, pattern in enumerate(drawn)]
+    ready = part.count + sum(fault.subscribe for fault in scenario.faults)
+    total = ready + _OF_JOINER * sum(fault.join for fault in scenario.faults)
+    drawn = PRESETS[part.preset](scenario.seed, total, _nothing).subscriptions if total else []
+    wishes = [Wish(names[i % len(names)], pattern, part.most_feeds()) for i, pattern in enumerate(drawn[:ready])]
     listed = [Wish(one.host, Pattern.parse(one.pattern), part.most_feeds(one)) for one in part.listed]
     count, warm = scenario.documents.count, scenario.documents.warm
     bodies = list(auction_documents(scenario.seed, count + warm + (_SAMPLE if scenario.plan else 0)))
     first = [*listed, *wishes[: part.count]]
-    return Cast(first, wishes[part.count :], bodies[:count], bodies[count + warm :], bodies[count : count + warm])
+    rest = iter(drawn[ready:])
+    joining = {
+        name: [Wish(name, pattern, part.most_feeds()) for pattern in islice(rest, _OF_JOINER)]
+        for name in scenario.everybody[len(names) :]
+    }
+    return Cast(
+        first, wishes[part.count :], bodies[:count], bodies[count + warm :], bodies[count : count + warm], joining
+    )
 
 
 def links_of(scenario: Scenario) -> tuple[Link, dict[tuple[str, str], Link]]:
@@ -69,9 +80,9 @@ def links_of(scenario: Scenario) -> tuple[Link, dict[tuple[str, str], Link]]:
     common = Link((low + high) / 2, part.jitter_ms, part.mbit, part.loss)
     pairs = {}
     if low < high:
-        for pair in combinations([SOURCE, *scenario.names], 2):
+        for pair in combinations([SOURCE, *scenario.everybody], 2):
             pairs[pair] = Link(round(rng.uniform(low, high), 2), part.jitter_ms, part.mbit, part.loss)
     for said in part.between:
-        one, other = sorted(said.hosts, key=[SOURCE, *scenario.names].index)
+        one, other = sorted(said.hosts, key=[SOURCE, *scenario.everybody].index)
         pairs[one, other] = replace(pairs.get((one, other), common), **said.changes)
     return common, pairs

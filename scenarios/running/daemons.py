@@ -56,6 +56,8 @@ class Daemons:
 
     def trouble(self, name: str) -> str:
         """Say why a daemon cannot be asked; nothing if it can."""
+        if name != SOURCE and name not in self.hosts:
+            return "no member"
         return "away" if name in self._away else "frozen" if name in self._frozen else ""
 
     def one(self, name: str, do: str, /, patience_s: float = LOOK_S, **fields: Any) -> dict[str, Any]:
@@ -70,8 +72,8 @@ class Daemons:
 
     def end(self, name: str, event: int, *, at_once: bool) -> str:
         """Kill or stop a daemon; one that is frozen cannot be stopped."""
-        if name in self._away or (name in self._frozen and not at_once):
-            return f"{name} is {self.trouble(name)}"
+        if (trouble := self.trouble(name)) and not (trouble == "frozen" and at_once):
+            return f"{name} is {trouble}"
         self.count(name)
         (self.network.kill if at_once else self.network.stop)(name)
         self._frozen.pop(name, None)
@@ -107,6 +109,13 @@ class Daemons:
         self.network.signal(name, signal.SIGCONT)
         return ""
 
+    def let_go(self, name: str) -> str:
+        """Take a host for no member any more: nobody else does anything with it while it leaves."""
+        if trouble := self.trouble(name):
+            return f"{name} is {trouble}"
+        self.hosts.remove(name)
+        return ""
+
     def bring_back(self) -> None:
         """Thaw who is frozen, and start who is away."""
         for name in sorted(self._frozen):
@@ -133,9 +142,9 @@ class Daemons:
         self._were_largest.add(found)
         return found
 
-    def count(self, name: str) -> None:
+    def count(self, name: str, *, is_leaving: bool = False) -> None:
         """Ask a daemon for what it has counted since its start; one that is silent told it before, or never."""
-        if self.trouble(name):
+        if self.trouble(name) and not is_leaving:
             return
         try:
             told = self.one(name, "status", patience_s=_COUNTS_S, lag=False)

@@ -9,10 +9,13 @@ from scenarios.running.story import FAILED, Happened
 from scenarios.scenario_file import LARGEST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scenarios.hosts.places import Places
     from scenarios.running.cast import Wish
     from scenarios.running.daemons import Daemons
     from scenarios.running.link_faults import LinkFaults
+    from scenarios.running.members import Members
     from scenarios.running.patience import Errands
     from scenarios.running.plans import Plans
     from scenarios.running.story import Story
@@ -27,19 +30,21 @@ class Faults:
     """Lets events happen, in order. Nothing here waits for long: what does is an errand."""
 
     def __init__(
-        self, story: Story, daemons: Daemons, subscribing: Subscribing, later: list[Wish], *,
+        self, story: Story, daemons: Daemons, subscribing: Subscribing, members: Members, later: list[Wish], *,
         errands: Errands, places: Places, links: LinkFaults, plans: Plans,
     ) -> None:  # fmt: skip
         self._story, self._daemons, self._subscribing, self._later = story, daemons, subscribing, list(later)
+        self._members = members
         self._errands, self._places, self._links, self._plans = errands, places, links, plans
         self._hosts_of: dict[int, list[str]] = {}
 
     def happen(self, event: Event, at: float) -> None:
         """Let an event happen, and note what came of it, now or when its errand is done."""
-        if event.do in ("subscribe", "unsubscribe"):
-            self._send(event, at)
-            return
         try:
+            errand = self._errand(event)
+            if errand is not None:
+                self._errands.send(event, at, errand)
+                return
             outcome = self._do(event, at)
         except FAILURES as exc:
             outcome = f"{FAILED}{exc}"
@@ -51,14 +56,33 @@ class Faults:
             self._links.heal()
             self._places.change("shape", **self._links.shape())
 
-    def _send(self, event: Event, at: float) -> None:
-        count = event.what["count"]
-        if event.do == "subscribe":
-            wishes, self._later = self._later[:count], self._later[count:]
-            self._errands.send(event, at, lambda: self._subscribing.add_all(wishes))
-        else:
-            drawn = self._subscribing.draw(count)
-            self._errands.send(event, at, lambda: self._subscribing.end_all(drawn, count))
+    def _errand(self, event: Event) -> Callable[[], str] | None:
+        """Return what waits for answers, as far as it can be prepared; None if nothing does."""
+        count = event.what.get("count", 0)
+        match event.do:
+            case "subscribe":
+                wishes, self._later = self._later[:count], self._later[count:]
+                return lambda: self._subscribing.add_all(wishes)
+            case "unsubscribe":
+                drawn = self._subscribing.draw(count)
+                return lambda: self._subscribing.end_all(drawn, count)
+            case "join":
+                return lambda: self._members.join(event.what["hosts"])
+            case "leave":
+                return self._leaving(self._meant(event))
+            case _:
+                return None
+
+    def _leaving(self, hosts: list[str]) -> Callable[[], str]:
+        trouble = {name: self._daemons.let_go(name) for name in hosts}
+        leaving = [name for name in hosts if not trouble[name]]
+        left_out = [trouble[name] for name in hosts if trouble[name]]
+
+        def leave() -> str:
+            self._members.leave(leaving)
+            return _told(leaving, left_out)
+
+        return leave
 
     def _do(self, event: Event, at: float) -> str:
         if event.do in _OF_LINKS:

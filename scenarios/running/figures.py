@@ -37,7 +37,7 @@ def figures_of(
     feeds = story.hosts.get(SOURCE, {}).get("feeds", 0)
     found = {
         "scenario": scenario.title, "about": scenario.about, "seed": scenario.seed, "hosts": hosts,
-        "host_count": len(scenario.names), "subscriptions": len(story.owed),
+        "host_count": len(scenario.everybody), "subscriptions": len(story.owed),
         "distinct": len({one.pattern.text for one in story.owed.values()}), "documents": len(story.documents),
         "rate": scenario.documents.rate, "is_complete": story.is_complete,
         "broke_off": story.broke_off,

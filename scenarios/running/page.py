@@ -102,9 +102,9 @@ def _tone(text: str) -> str:
     match text.partition(" ")[0]:
         case "replan":
             return "loga"
-        case "subscribe" | "unsubscribe" | "start" | "thaw" | "heal":
+        case "subscribe" | "unsubscribe" | "start" | "thaw" | "heal" | "join":
             return "ties"
-        case "stop":
+        case "stop" | "leave":
             return "improvement"
         case _:
             return "hard"

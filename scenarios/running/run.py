@@ -18,6 +18,7 @@ from scenarios.running.cast import cast_of, links_of
 from scenarios.running.daemons import LOOK_S, Daemons
 from scenarios.running.faults import Faults
 from scenarios.running.link_faults import LinkFaults
+from scenarios.running.members import Members, peer_options
 from scenarios.running.patience import Errands, Patience
 from scenarios.running.plans import Plans
 from scenarios.running.story import RunFailed, Story
@@ -64,9 +65,13 @@ class Run:
         self._errands = Errands(self._patience)
         self._plans = Plans(network.home(SOURCE), network.folder / "planning")
         self._subscribing = Subscribing(self._daemons, self.story, self._patience, scenario.seed)
+        members = Members(
+            self.story, self._daemons, self._subscribing, self._patience,
+            options=peer_options(scenario), wishes=self._cast.joining,
+        )  # fmt: skip
         self._faults = Faults(
-            self.story, self._daemons, self._subscribing, self._cast.later, errands=self._errands, places=places,
-            links=LinkFaults([SOURCE, *scenario.names], *links_of(scenario)), plans=self._plans,
+            self.story, self._daemons, self._subscribing, members, self._cast.later, errands=self._errands,
+            links=LinkFaults([SOURCE, *scenario.everybody], *links_of(scenario)), places=places, plans=self._plans,
         )  # fmt: skip
         self._failed: list[BaseException] = []
 
@@ -100,8 +105,7 @@ class Run:
         feeds = () if part.source.feeds is None else ("--feeds", str(part.source.feeds))
         patience = ("--timeout", str(part.hosts.timeout_s))
         self._network.start_source(*feeds, *patience)
-        capacity = () if part.hosts.capacity is None else ("--capacity", str(part.hosts.capacity))
-        options = ("--relay", part.hosts.relay, *capacity, *patience)
+        options = peer_options(part)
         for done, name in enumerate(names):
             self._going("joining", done, len(names))
             self._network.join(name)

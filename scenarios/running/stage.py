@@ -14,6 +14,7 @@ from scenarios.hosts.tunnels import NoNamespaces
 from scenarios.processes import DaemonFailed, running
 from scenarios.running.cast import links_of
 from scenarios.running.figures import figures_of
+from scenarios.running.members import end_those_who_left
 from scenarios.running.run import Run, nowhere
 from scenarios.running.truth import Truth, judge
 from scenarios.scenario_file import SOURCE
@@ -56,8 +57,11 @@ def play(
     told("comparing with direct matching")
     owed = list(story.owed.values())
     truth = Truth([one.pattern for one in owed], story.documents)
-    stores = {name: network.store(name) for name in scenario.names}
+    stores = {name: network.store(name) for name in scenario.everybody}
+    ended = end_those_who_left(story, stores)
     verdict = judge(stores, owed, story.documents, truth, network.clocks)
+    for wrong in ended:
+        verdict.complain(wrong)
     return figures_of(scenario, places.kind, story, verdict, truth)
 
 
@@ -67,7 +71,7 @@ def _laid_out(
     """Lay the hosts out for as long as the stack stands; daemons are started later."""
     if hosts.startswith(SSH):
         _check_links(scenario)
-        machines = deal(read_hosts(Path(hosts.removeprefix(SSH))), SOURCE, scenario.names)
+        machines = deal(read_hosts(Path(hosts.removeprefix(SSH))), SOURCE, scenario.everybody)
         count = len(set(machines.values()))
         told(f"connecting with {count} machine{'s' if count > 1 else ''}; what lies between stays as it is")
         return OverSsh(machines), stack.enter_context(over_ssh(machines, stage))
@@ -92,7 +96,7 @@ def _places(scenario: Scenario, hosts: str, told: Callable[[str], None], stack: 
         return Loopback()
     common, pairs = links_of(scenario)
     try:
-        return stack.enter_context(namespaces([SOURCE, *scenario.names], common, pairs, scenario.seed))
+        return stack.enter_context(namespaces([SOURCE, *scenario.everybody], common, pairs, scenario.seed))
     except NoNamespaces as exc:
         if hosts == "namespaces":
             raise CannotRun(str(exc)) from None

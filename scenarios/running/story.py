@@ -33,6 +33,14 @@ class Happened:
         return self.outcome.startswith(FAILED)
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A host has left for good: ``after`` which document it was asked to, and when it had."""
+
+    after: int
+    at: float
+
+
 @dataclass(slots=True)
 class Story:
     """What a run was: everything needed to judge it and to tell of it."""
@@ -48,6 +56,8 @@ class Story:
     """How each daemon stood at the end."""
     counted: dict[str, Counted] = field(default_factory=dict)
     """What each host has counted, over all its starts."""
+    left: dict[str, Left] = field(default_factory=dict)
+    """The hosts that have left."""
     plans: list[dict[str, Any]] = field(default_factory=list)
     packets: dict[str, int] = field(default_factory=dict)
     is_complete: bool = False

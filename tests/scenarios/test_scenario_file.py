@@ -45,6 +45,16 @@ GOOD = "title = 'x'\n[subscriptions]\ncount = 4\n"
             r"faults\[1\]\.stop: at 2 s h01 is frozen since 1 s",
         ),
         ("[[faults]]\nat = 1\nfreeze = ['source']", r"faults\[0\]\.freeze: the source is frozen for good"),
+        ("[[faults]]\nat = 1\nleave = ['source']", r"faults\[0\]\.leave: a network cannot do without its source"),
+        (
+            "[[faults]]\nat = 1\nkill = ['h04']\n[[faults]]\nat = 2\njoin = 1",
+            r"faults\[0\]\.kill: at 1 s h04 is not there yet",
+        ),
+        (
+            "[[faults]]\nat = 1\nleave = ['h02']\n[[faults]]\nat = 2\nstart = ['h02']\n"
+            "[[faults]]\nat = 3\nkill = ['h02']",
+            r"faults\[2\]\.kill: at 3 s h02 is gone since 1 s",
+        ),
         ("nonsense", "after a key"),
     ],
 )

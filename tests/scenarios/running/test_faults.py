@@ -7,7 +7,7 @@ import pytest
 
 from peer.cli import main
 from scenarios.running.stage import play
-from scenarios.scenario_file import parse_scenario
+from scenarios.scenario_file import BadScenario, parse_scenario
 
 HEAD = """
 title = "faulty"
@@ -111,3 +111,22 @@ def test_a_run_that_breaks_off_is_judged_and_reported_all_the_same(tmp_path, mon
     assert json.loads((folder / "report.json").read_text()) == found
     assert "the run broke off" in (folder / "report.html").read_text()
     assert (folder / "source.log").exists()
+
+
+@pytest.mark.timeout(120)
+def test_machines_join_a_running_network_and_leave_it_for_good(tmp_path):
+    faults = ["at = 0.2\njoin = 2", "at = 0.4\nleave = ['h00']", "at = 1.8\nkill = ['h00', 'h02']"]
+    with pytest.raises(BadScenario, match="h00 is gone since"):
+        played(tmp_path, *faults)
+    found = played(tmp_path, *faults[:2], settle_s=40)
+    assert found["violations"] == []
+    assert found["subscriptions"] == 6 + 2 * 5
+    assert outcomes(found) == {"join 2": "h02: 5 made; h03: 5 made", "leave h00": "h00"}
+    assert found["delivered"] == found["expected"] > 30
+    assert (tmp_path / "hosts" / "h00" / "left.json").exists()
+    assert {a for a, _, _ in found["machines"]} | {b for _, b, _ in found["machines"]} <= {
+        "source",
+        "h01",
+        "h02",
+        "h03",
+    }
