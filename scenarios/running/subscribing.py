@@ -65,12 +65,14 @@ class Subscribing:
         return f"{wanted} ended"
 
     def _end(self, one: Owed) -> None:
-        told = self._patience.ask(
-            lambda patience_s: self._daemons.one(
-                one.host, "unsubscribe", patience_s=patience_s, subscription=one.name
-            )
-        )
-        one.end, one.end_known_at = int(told["end"]), time.time()
+        def ask(patience_s: float) -> dict[str, Any] | None:
+            if one.host in self._story.left:
+                return None  # which has ended it
+            return self._daemons.one(one.host, "unsubscribe", patience_s=patience_s, subscription=one.name)
+
+        told = self._patience.ask(ask)
+        if told is not None:
+            one.end, one.end_known_at = int(told["end"]), time.time()
 
     def _subscribe(self, wish: Wish, patience_s: float) -> tuple[str, dict[str, Any]]:
         host = self._host_for(wish.host)

@@ -1,4 +1,4 @@
-"""Hosts that leave: where their subscriptions end is taken from their stores, and is not believed if it is too early."""
+"""Hosts that leave: where their subscriptions end is taken from their stores, unless that is too early."""
 
 import sqlite3
 
