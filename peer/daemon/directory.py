@@ -168,7 +168,7 @@ class Directory:
 
         async def work() -> None:
             for name in queue:
-                if self._is_due(name, versions[name]):
+                if self._is_due(name, versions.get(name)):
                     push = partial(self._push, name, versions, configurations[name])
                     held.append(await self._node.call(push, 0, what="push", name=name, limit_s=_PUT_S))
 
@@ -180,12 +180,12 @@ class Directory:
         held.append(await self._node.call(push, 0, what="push", name=CURRENT, limit_s=_PUT_S))
         return Pushed(pushed, min(held), trio.current_time() - begin)
 
-    def _is_due(self, name: str, version: Version) -> bool:
+    def _is_due(self, name: str, version: Version | None) -> bool:
         """Say whether a configuration is to be put. A new epoch begins with what was said before, at revision 0
         (``peer.steering.issuing``); and what is in the DHT is a good permit in the epoch after its own."""
         put = self._versions.get(name)
-        if put is None:
-            return True
+        if put is None or version is None:
+            return put is None
         return version > put and version != Version(put.generation, put.epoch + 1, 0)
 
     def forget(self, name: str) -> None:
