@@ -17,18 +17,18 @@ from overlay.wire.errors import MalformedFrame
 from overlay.wire.frames import Cancel, Credit, Ended, Open
 from peer.hosting.configuration import Input
 from peer.hosting.feeding import Feeding, FeedingTimes
+from peer.hosting.following import hand_out
 from peer.hosting.history import RECENT_BYTES, History
 from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
 from peer.hosting.relay import follow, may_be_relayed
 from peer.hosting.results import DOCUMENTS, trouble
-from peer.storage.result_values import Followers
 from rewriting.errors import ColumnsTooLargeError, RewritingError
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from overlay.feeds.intake import Ready
     from overlay.wire.frames import FromReceiver, FromSender
@@ -340,54 +340,16 @@ class Host:
         else:
             part = (hosted.name, items, ready.upto)
             if hosted.is_relay and not (self.is_full or hosted.is_draining):
-                others, followers = self._handed_out(hosted, items, before, ready.upto)
-                self._port.store_together([part, *others], followers)
+                found = hand_out(
+                    hosted, items, before, ready.upto, feeds=self._feeds, subscriptions=self.subscriptions
+                )
+                self._awake |= {one.name: None for one in found.taken if one.outlet.feeds}
+                self._port.store_together([part, *found.parts], found.followers)
             else:
                 self._port.store(*part)
             if self.is_full:
                 self._feed_on(hosted, ready.upto)
         return hosted.feeding.trial is not None
-
-    def _handed_out(
-        self, relay: Hosted, items: Sequence[Item], after: int, upto: int
-    ) -> tuple[list[tuple[str, list[Item], int]], Followers | None]:
-        """Refer those whom the relay feeds here to what it has just got, if they have all before it: frames with
-        results would take ten times as long. Return what is to be stored, which is bounded by the relay's window:
-        of documents, who follows; whatever else the relay has got, for each by itself."""
-        matched = relay.outlet.references(items, relay.name)
-        is_plain = all(item.kind is Kind.RESULTS for item in items) and all(
-            next(iter(found.values())).kind is Kind.REFERENCE for found in matched if found
-        )
-        generation = relay.configuration.generation
-        parts: list[tuple[str, list[Item], int]] = []
-        names: list[str] = []
-        flags = [bytearray() for _ in items]
-        both = list(zip(flags, matched, strict=True))
-        for hosted, pattern in self._in_step(relay, after, upto):
-            found = [one[pattern] for one in matched if pattern in one]
-            hosted.outlet.history.add(found, upto)
-            if hosted.outlet.feeds:
-                self._wake(hosted.name)
-            if is_plain and hosted.configuration.generation == generation:
-                names.append(hosted.name)
-                for flag, one in both:
-                    flag.append(pattern in one)
-            else:
-                parts.append((hosted.name, found, upto))
-        return parts, Followers(names, [bytes(flag) for flag in flags]) if names else None
-
-    def _in_step(self, relay: Hosted, after: int, upto: int) -> Iterator[tuple[Hosted, str]]:
-        """Yield those whom the relay feeds here, and who stand where it stood, moved to where it is; and their
-        patterns."""
-        for pattern, serving in relay.outlet.relayed_at(after):
-            known = self._feeds.get(serving.feed)
-            if known is None or not known[0].is_at(after, known[1]):
-                continue
-            hosted = self.subscriptions.get(known[0].configuration.subscription)
-            if hosted is not None and not hosted.is_draining:
-                serving.cursor = upto
-                known[0].handed(upto)
-                yield hosted, pattern
 
     def _had(self, relay: str, number: int) -> Stretch:
         """Read a document that a relay has, or had before it ended."""

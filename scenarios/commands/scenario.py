@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scenarios.scenario_file import Scenario
 
 SUMMARY: Final = "Run whole networks with faults, and judge what everybody got."
+_MOST_MACHINES: Final = 5_000
 _EPILOG: Final = """\
 A scenario says how many hosts there are, what lies between them, what is subscribed and published, and what goes
 wrong when. Each host gets a network of its own on this machine (namespaces: needs root), or all share loopback.
@@ -35,6 +36,7 @@ examples:
   distributary scenario check my.toml
   distributary scenario simulate --count 200
   distributary scenario simulate --seed 71 --log
+  distributary scenario simulate --machines 40
   distributary scenario simulate --minutes 30
 """
 _HOSTS: Final = ("auto", "namespaces", "loopback")
@@ -57,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     simulate.add_argument(
         "--minutes", type=float, metavar="M", help="instead: as many as there is time for; inf: until Ctrl-C"
     )
+    simulate.add_argument("--machines", type=int, metavar="N", help="in every network (two to five, by the seed)")
     simulate.add_argument("--log", action="store_true", help="print what happened, message by message")
     check = commands.add_parser("check", help="check a scenario's file without running it")
     check.set_defaults(run=_check)
@@ -145,6 +148,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
         raise CommandError(f"--count {arguments.count}: expected a number from 1 up")
     if arguments.minutes is not None and not arguments.minutes > 0:  # nor is it a number
         raise CommandError(f"--minutes {arguments.minutes:g}: expected a number above 0, or inf")
+    if arguments.machines is not None and not 2 <= arguments.machines <= _MOST_MACHINES:
+        raise CommandError(f"--machines {arguments.machines}: expected a number from 2 to {_MOST_MACHINES:,}")
     from scenarios.simulation.soaking import soak
 
     def told(what: str) -> None:
@@ -153,7 +158,9 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
     seconds = None if arguments.minutes is None else arguments.minutes * 60
     with interrupts() as gate, gate.open():
-        found = soak(arguments.seed, arguments.count, seconds, told, is_logged=arguments.log)
+        found = soak(
+            arguments.seed, arguments.count, seconds, told, machines=arguments.machines, is_logged=arguments.log
+        )
     if sys.stderr.isatty():
         print(file=sys.stderr)
     if arguments.json:

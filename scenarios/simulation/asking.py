@@ -24,7 +24,8 @@ class Asking:
     def __init__(self, agenda: Agenda, wires: Wires, name: str) -> None:
         self._agenda, self._wires, self._name = agenda, wires, name
         self._open: dict[int, tuple[str, Ask, Promise[Any]]] = {}
-        self._next = 0
+        # Answers to what an earlier process has asked may still be under way; real ones end with their connection.
+        self._next = int(agenda.now * 1000) << 16
         self._is_over = False
 
     def ask(self, site: str, what: str, body: Any) -> Promise[Any]:

@@ -44,15 +44,17 @@ class Outcome:
     lines: list[str] = field(default_factory=list)
 
 
-def simulate(seed: int, *, is_detailed: bool = False) -> Outcome:
-    """Run one seed; ``is_detailed``: the log has every message."""
+def simulate(seed: int, *, machines: int | None = None, is_detailed: bool = False) -> Outcome:
+    """Run one seed, on so many machines (two to five). ``is_detailed``: the log has every message."""
     with tempfile.TemporaryDirectory(prefix="distributary-simulation-", dir=_IN_MEMORY) as folder:
-        return _simulate(seed, Path(folder), is_detailed=is_detailed)
+        return _simulate(seed, Path(folder), machines, is_detailed=is_detailed)
 
 
-def _simulate(seed: int, folder: Path, *, is_detailed: bool) -> Outcome:
+def _simulate(seed: int, folder: Path, machines: int | None, *, is_detailed: bool) -> Outcome:
     rng = random.Random(f"run {seed}")
     names = [f"m{i}" for i in range(rng.randint(2, 5))]
+    if machines is not None:
+        names = [f"m{i}" for i in range(machines)]
     link = Link(rtt_ms=rng.choice((2, 20, 80)), jitter_ms=rng.choice((0, 5)), loss=rng.choice((0, 0, 0.02)),
                 mbit=rng.choice((None, None, 1)))  # fmt: skip
     feeds = rng.choice((None, None, 3))
@@ -101,7 +103,7 @@ class _Drawing:
     def draw(self, late: list[str]) -> None:
         """Draw all of it."""
         rng, world = self._rng, self._world
-        for i in range(rng.randint(4, 12)):
+        for i in range(max(rng.randint(4, 12), 3 * (len(self._names) - 5))):
             asked = Asked(f"s{i}", rng.choice(self._names), self._pattern(), rng.choice((1, 2, 4, None)))
             self._at(rng.choice((0.0, 0.0, rng.random() * 25)), world.subscribe, asked)
             if rng.random() < 0.25:

@@ -70,9 +70,15 @@ class PeerMachine:
         )
         self.disk.done = self._committed
         self.host: Host | None = None
+        self._tasks = Tasks()
         self.life = 0
         self._safe: dict[str, int] = {}
         """Up to where each subscription was known to be on disk."""
+
+    def close(self) -> None:
+        """The run is over: nothing goes on, and the store is closed."""
+        self._tasks.end()
+        self.disk.close()
 
     @property
     def is_up(self) -> bool:

@@ -22,8 +22,10 @@ _MOST_TOLD: Final = 10
 
 @dataclass(slots=True)
 class Soaked:
-    """What came of many runs. ``wrong``: by seed. ``digest``: of all that happened."""
+    """What came of many runs. ``machines``: in each, if that was said. ``wrong``: by seed. ``digest``: of all that
+    happened."""
 
+    machines: int | None = None
     runs: int = 0
     simulated_s: float = 0.0
     documents: int = 0
@@ -56,7 +58,9 @@ class Soaked:
             "runs": self.runs, "simulated_hours": round(self.simulated_s / 3600, 2), "documents": self.documents,
             "faults": dict(self.faults),
             "violations": {
-                str(seed): {"wrong": said, "again": again(seed), "events": self.events.get(seed, [])}
+                str(seed): {
+                    "wrong": said, "again": again(seed, self.machines), "events": self.events.get(seed, []),
+                }
                 for seed, said in self.wrong.items()
             },
             "digest": self.digest, "cpu_s": round(self.cpu_s, 1),
@@ -70,33 +74,41 @@ class Soaked:
             f"{len(self.wrong):,} runs with violations." if self.wrong else "Everybody had exactly its own.",
         ]
         for seed, events in self.events.items():
-            lines += [told_wrong(seed, self.wrong[seed], [] if self.lines else events)]
+            lines += [told_wrong(seed, self.wrong[seed], [] if self.lines else events, self.machines)]
         return "\n".join([*self.lines, *lines])
 
 
-def again(seed: int) -> str:
+def again(seed: int, machines: int | None = None) -> str:
     """Return the command that shows a seed again."""
-    return f"distributary scenario simulate --seed {seed} --log"
+    size = "" if machines is None else f" --machines {machines}"
+    return f"distributary scenario simulate --seed {seed}{size} --log"
 
 
-def told_wrong(seed: int, wrong: list[str], lines: list[str]) -> str:
+def told_wrong(seed: int, wrong: list[str], lines: list[str], machines: int | None = None) -> str:
     """Say what is wrong with a seed, how to see it again, and what happened last."""
     shown = [f"    {line}" for line in lines[-_LAST_LINES:]]
     return "\n".join([
-        f"again: {again(seed)}", *(f"  {one}" for one in wrong),
+        f"again: {again(seed, machines)}", *(f"  {one}" for one in wrong),
         *(["  the last events:", *shown] if shown else []),
     ])  # fmt: skip
 
 
 def soak(
-    first: int, count: int, seconds: float | None, told: Callable[[str], None], *, is_logged: bool = False
+    first: int,
+    count: int,
+    seconds: float | None,
+    told: Callable[[str], None],
+    *,
+    machines: int | None = None,
+    is_logged: bool = False,
 ) -> Soaked:
     """Run seeds, so many or for so long; Ctrl-C ends it with what there is. ``is_logged``: keep every message."""
-    found = Soaked()
+    found = Soaked(machines)
     begun, cpu = time.monotonic(), time.process_time()
     try:
         while found.runs < count if seconds is None else time.monotonic() - begun < seconds:
-            found.add(simulate(first + found.runs, is_detailed=is_logged), is_logged=is_logged)
+            one = simulate(first + found.runs, machines=machines, is_detailed=is_logged)
+            found.add(one, is_logged=is_logged)
             told(
                 f"{found.runs:,} runs, {found.simulated_s / 3600:.1f} simulated hours, "
                 f"{found.faults.total():,} faults, {len(found.wrong):,} runs wrong"

@@ -50,9 +50,15 @@ class SourceMachine:
         )  # fmt: skip
         self.disk.done = self._appended
         self.views: SourceViews | None = None
+        self._tasks = Tasks()
         self.life = 0
         self._safe = self._safe_epoch = 0
         """Up to where the log was known to be on disk, and the epoch that was told."""
+
+    def close(self) -> None:
+        """The run is over: nothing goes on, and the store is closed."""
+        self._tasks.end()
+        self.disk.close()
 
     @property
     def is_up(self) -> bool:

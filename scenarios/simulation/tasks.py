@@ -6,6 +6,7 @@ given one of these instead. Nothing here has a clock: promises are kept by what 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 _NOTHING: Final = object()
+
+
+_DUE: Final[deque[Callable[[], None]]] = deque()
+"""Whoever is to be woken, the first just now."""
 
 
 class Promise(Generic[Value]):
@@ -34,9 +39,17 @@ class Promise(Generic[Value]):
         self._wake()
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for wake in waiting:
-            wake()
+        """Wake whoever waits: one after the other, not one within the other, however many wait for each other."""
+        is_first = not _DUE
+        _DUE.extend(self._waiting)
+        self._waiting = []
+        while is_first and _DUE:
+            try:
+                _DUE[0]()
+            except BaseException:
+                _DUE.clear()
+                raise
+            _DUE.popleft()
 
     def then(self, wake: Callable[[], None]) -> None:
         """Hear of it once it is there."""

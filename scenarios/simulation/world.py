@@ -76,7 +76,7 @@ class World:
     def close(self) -> None:
         """Close the stores; the folder is not needed any more."""
         for machine in self._machines:
-            machine.disk.close()
+            machine.close()
 
     @property
     def _machines(self) -> list[SourceMachine | PeerMachine]:

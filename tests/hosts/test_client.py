@@ -56,4 +56,7 @@ def test_a_client_gets_rows_as_they_arrive_and_commands_agree(tmp_path, capsys):
 
 def test_a_command_without_a_daemon_says_how_to_start_one(tmp_path, capsys):
     assert main(["status", "--home", str(tmp_path)]) == 2
+    assert "distributary network join" in capsys.readouterr().err
+    (tmp_path / "identity").mkdir()
+    assert main(["status", "--home", str(tmp_path)]) == 2
     assert "distributary peer run" in capsys.readouterr().err

@@ -30,6 +30,21 @@ def test_everybody_has_exactly_its_own(first):
     assert [told_wrong(one.seed, one.wrong, one.lines) for one in found if one.wrong] == []
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_everybody_has_exactly_its_own_among_forty_machines(seed):
+    found = simulate(seed, machines=40)
+    assert [told_wrong(seed, found.wrong, found.lines, 40)] * bool(found.wrong) == []
+    assert found.subscriptions > 100
+
+
+def test_a_network_of_another_size_is_shown_again_in_that_size(monkeypatch, capsys):
+    monkeypatch.setattr(world, "final_wrong", lambda found: ["something"])
+    assert main(["scenario", "simulate", "--seed", "5", "--machines", "7"]) == 1
+    assert "again: distributary scenario simulate --seed 5 --machines 7 --log" in capsys.readouterr().out
+    assert main(["scenario", "simulate", "--machines", "1"]) == 2
+    assert "expected a number from 2 to" in capsys.readouterr().err
+
+
 def test_every_kind_of_fault_happens_and_is_told():
     found = Soaked()
     for seed in (1, 3, 23):
