@@ -57,11 +57,13 @@ def main():
             found |= bench.run(patterns)
         except TooLate as exc:
             sys.exit(f"{exc}; {bench.failovers()} failovers; a lower --rate or a longer --patience may help")
-    found |= {"nats": None}
+    found |= {"nats": None, "nats_documents": None}
     if network_nats.find_server():
         say("the rival: every document to every host")
         hosts = [patterns[i :: arguments.peers] for i in range(arguments.peers)]
-        found["nats"] = network_nats.measure(hosts, bodies, arguments.rate)
+        found["nats"] = network_nats.measure(hosts, bodies, arguments.rate, "results")
+        say("the rival that keeps documents")
+        found["nats_documents"] = network_nats.measure(hosts, bodies, arguments.rate, "documents")
     else:
         found["note"] = network_nats.WITHOUT
     found["ratios"] = ratios(found)

@@ -1,8 +1,9 @@
 """The rival of ``benchmarks.network``: every document goes to every host by nats-server, and is matched there.
 
 A host is a process of its own, this module: it reads the text protocol of NATS from a plain socket, matches every
-document against its subscriptions, and stores the results as a peer does. It counts what each step takes, so that
-matching alone can be told from storing. There is no TLS here, and nothing is fetched again after a failure.
+document against its subscriptions, and stores: the results, each written out, or the document and a byte for each
+subscription, as a peer behind a relay does. It counts what each step takes, so that matching alone can be told
+from storing. There is no TLS here, nobody passes anything on, and nothing is fetched again after a failure.
 """
 
 import json
@@ -18,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.network_watch import cpu_s
-from peer.hosting.results import from_document, whole_link
+from peer.hosting.results import DOCUMENTS, from_document, whole_link
 from peer.hosting.rows import write_columns
 from peer.storage.result_store import ResultStore
-from peer.storage.result_values import Begin, Entry, Frontier, Kind, Results
+from peer.storage.result_values import Begin, Entry, Followers, Frontier, Kind, Results, Together
 from peer.warm import warm_peer
 from xmlmatch import Document, Matcher, Pattern
 
@@ -33,6 +34,7 @@ _CONNECT = b'CONNECT {"verbose":false,"pedantic":false,"name":"host"}\r\n'
 _SETTINGS = 'ping_interval: "60m"\nwrite_deadline: "60m"\nmax_pending: 1GB\n'
 _STEPS = ("match", "encode", "store")
 _END_S = 600
+_DOCUMENTS = "documents"
 
 
 def find_server():
@@ -40,12 +42,15 @@ def find_server():
     return shutil.which(SERVER)
 
 
-def measure(patterns_of, bodies, rate):
-    """Send all documents to all hosts, at a rate and then at once; ``patterns_of``: the patterns per host."""
+def measure(patterns_of, bodies, rate, keeps):
+    """Send all documents to all hosts, at a rate and then at once; ``patterns_of``: the patterns per host.
+    ``keeps``: "results" or "documents"."""
     with tempfile.TemporaryDirectory(prefix="bench-nats-") as name, ExitStack() as stack:
         server, port = stack.enter_context(_server(Path(name)))
         hosts = [
-            stack.enter_context(_host(Path(name) / f"host-{i}", port, [p.text for p in patterns], 2 * len(bodies)))
+            stack.enter_context(
+                _host(Path(name) / f"host-{i}", port, [p.text for p in patterns], 2 * len(bodies), keeps)
+            )
             for i, patterns in enumerate(patterns_of)
         ]
         if any(host.stdout.readline() != b"ready\n" for host in hosts):
@@ -133,10 +138,10 @@ def _connected(port):
 
 
 @contextmanager
-def _host(folder, port, patterns, documents):
+def _host(folder, port, patterns, documents, keeps):
     folder.mkdir()
     (folder / "patterns.json").write_text(json.dumps(patterns))
-    command = [sys.executable, "-m", "benchmarks.network_nats", str(folder), str(port), str(documents)]
+    command = [sys.executable, "-m", "benchmarks.network_nats", str(folder), str(port), str(documents), keeps]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
         yield process
@@ -148,7 +153,8 @@ def _host(folder, port, patterns, documents):
 class _Host:
     """Matches and stores documents as they come."""
 
-    def __init__(self, folder, patterns):
+    def __init__(self, folder, patterns, keeps):
+        self.keeps = keeps
         self.store = ResultStore.open(folder / "results.sqlite")
         self.patterns = patterns
         self.distinct = list(dict.fromkeys(patterns))
@@ -159,7 +165,9 @@ class _Host:
         self.number = 0
         self.store.commit(
             [Begin(f"s{i}", p.text, write_columns(p), 0, 1) for i, p in enumerate(patterns)]
-        )  # fmt: skip
+            + [Begin(_DOCUMENTS, DOCUMENTS.text, write_columns(DOCUMENTS), 0, 1)]
+        )
+        self.names = [f"s{i}" for i in range(len(patterns))]
         self.restart()
 
     def restart(self):
@@ -171,6 +179,23 @@ class _Host:
         document = Document.parse(body)
         matches = self.matcher.match(document)
         marks.append(time.process_time())
+        (self._keep_results if self.keeps == "results" else self._keep_document)(body, document, matches, marks)
+        marks.append(time.process_time())
+        for step, begin, end in zip(_STEPS, marks, marks[1:], strict=False):
+            self.cpu[step] += end - begin
+        self.at.append(time.monotonic())
+
+    def _keep_document(self, body, document, matches, marks):
+        """Keep the document, and who has results in it."""
+        matched = set(matches.keys.tolist())
+        flags = bytes(key in matched for key in self.keys)
+        marks.append(time.process_time())
+        own = Results(_DOCUMENTS, [Entry(self.number, Kind.BATCH, "", body)], Frontier(1, self.number))
+        self.store.commit([Together([own], Followers(self.names, [flags]))])
+        self.batches += sum(flags)
+
+    def _keep_results(self, body, document, matches, marks):
+        """Keep everybody's results."""
         made = {
             key: from_document(self.links[key], matches, place, document)
             for place, key in enumerate(matches.keys.tolist())
@@ -184,10 +209,6 @@ class _Host:
                 for i in range(len(self.patterns))
             ]
         )
-        marks.append(time.process_time())
-        for step, begin, end in zip(_STEPS, marks, marks[1:], strict=False):
-            self.cpu[step] += end - begin
-        self.at.append(time.monotonic())
         self.batches += len(found)
 
     def tell(self):
@@ -198,9 +219,10 @@ class _Host:
 
 def main():
     """Run one host: until it has had as many documents as it was told."""
-    folder, port, documents = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    folder, port, documents, keeps = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     warm_peer()
-    host = _Host(folder, [Pattern.parse(text) for text in json.loads((folder / "patterns.json").read_text())])
+    patterns = [Pattern.parse(text) for text in json.loads((folder / "patterns.json").read_text())]
+    host = _Host(folder, patterns, keeps)
     with _connected(port) as wire, wire.makefile("rb") as lines:
         wire.settimeout(_END_S)
         wire.sendall(b"SUB %s 1\r\nPING\r\n" % SUBJECT.encode())

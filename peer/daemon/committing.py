@@ -9,11 +9,13 @@ until it is alone; it is dropped, ``failed`` hears of it, and the others are com
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
 
+from peer.daemon.disk_pace import DiskPace
 from peer.daemon.questions import NotNow
 from peer.storage.errors import BrokenStore, DiskFull, StorageError
 
@@ -36,7 +38,7 @@ class _Entry(Generic[Change, Outcome]):
 
 @dataclass(eq=False)
 class Committer(Generic[Change, Outcome]):
-    """Commits changes in the order given. ``write`` runs in a thread and returns an outcome for each; ``done``
+    """Commits changes in the order given. ``write`` may run in a thread and returns an outcome for each; ``done``
     hears of them, in order, in the event loop; ``failed`` of a change that cannot be. ``retry_s``: how long to
     wait for room on the disk. ``gather_s``: how long changes that nobody waits for are gathered; a transaction
     costs as much as many changes."""
@@ -48,6 +50,7 @@ class Committer(Generic[Change, Outcome]):
     retry_s: float = 1.0
     gather_s: float = 0.0
     trouble: str = ""
+    _pace: DiskPace = field(default_factory=DiskPace)
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _taken: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
@@ -116,7 +119,7 @@ class Committer(Generic[Change, Outcome]):
         taken = [entry for entry in entries if not entry.is_over]
         try:
             with trio.CancelScope(shield=True):
-                outcomes = await trio.to_thread.run_sync(self.write, [entry.change for entry in taken])
+                outcomes = await self._written([entry.change for entry in taken])
         except (DiskFull, BrokenStore):
             raise
         except StorageError as exc:
@@ -130,6 +133,20 @@ class Committer(Generic[Change, Outcome]):
             self.done(entry.change, outcome)
             if entry.done is not None:
                 entry.done.set()
+
+    async def _written(self, changes: list[Change]) -> Sequence[Outcome]:
+        """Write, in a thread unless the disk is quicker than that."""
+        if self._pace.is_quick:
+            await trio.lowlevel.checkpoint()
+            return self._timed(changes)
+        return await trio.to_thread.run_sync(self._timed, changes)
+
+    def _timed(self, changes: list[Change]) -> Sequence[Outcome]:
+        begun = time.perf_counter()
+        try:
+            return self.write(changes)
+        finally:
+            self._pace.took(time.perf_counter() - begun)
 
     async def _in_halves(self, taken: list[_Entry[Change, Outcome]], exc: StorageError) -> None:
         """One of these cannot be committed: find it, and commit the others."""
