@@ -171,7 +171,7 @@ class Feeding:
         current = self.current
         if current is None or self.trial is not None or not current.is_live:
             return False
-        return current.place == 0 or not self._choices
+        return current.place == (0 if self._choices else SOURCE_PLACE)
 
     def tick(self, now: float) -> None:
         """Give up what takes too long, and try what is better than the current choice."""

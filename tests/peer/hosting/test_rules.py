@@ -290,3 +290,18 @@ def test_a_join_that_gives_more_than_can_be_sent_is_an_error_and_the_next_docume
             machine.host.handle(site, Batch(feed, number - 1, number, "d", data, False), 0.0)
     assert [(item.number, item.kind) for item in kept] == [(11, Kind.ERROR), (12, Kind.RESULTS)]
     assert b"the most is 60" in kept[0].data
+
+
+@pytest.mark.parametrize("choices", [(), ((TWO,),)])
+def test_a_new_first_choice_that_failed_is_tried_again_while_the_old_one_feeds(choices):
+    machine = Machine((ONE,))
+    machine.opened("m1")
+    machine.install(*choices, revision=2)
+    site = "m2" if choices else "source"
+    (asked,) = machine.take(Open, site)
+    machine.host.handle(site, Ended(asked.feed, "busy", ""), 0.0)
+    assert machine.hosted.feeding.is_live
+    machine.host.tick(10.0)
+    machine.opened(site, now=10.0)
+    machine.host.tick(10.1)
+    assert machine.hosted.feeding.is_as_configured
