@@ -136,12 +136,9 @@ class Committer(Generic[Change, Outcome]):
 
     async def _written(self, changes: list[Change]) -> Sequence[Outcome]:
         """Write, in a thread unless the disk is quicker than that."""
-        if self._pace.is_quick:
-            await trio.lowlevel.checkpoint()
-            return self._timed(changes)
-        return await trio.to_thread.run_sync(self._timed, changes)
-
-    def _timed(self, changes: list[Change]) -> Sequence[Outcome]:
+        if not self._pace.next_is_direct():
+            return await trio.to_thread.run_sync(self.write, changes)
+        await trio.lowlevel.checkpoint()
         begun = time.perf_counter()
         try:
             return self.write(changes)

@@ -39,14 +39,18 @@ async def committed(monkeypatch, nursery):
 
 
 async def test_a_quick_disk_is_waited_for_in_the_event_loop_once_it_is_known(committed):
-    assert await committed([0.001] * 3) == [False, True, True]
+    assert await committed([0.001] * 20) == [False] * 15 + [True] * 5
 
 
-async def test_a_slow_disk_is_written_to_by_a_thread(committed):
-    assert await committed([0.01] * 5) == [False] * 5
+async def test_a_slow_disk_is_written_to_by_a_thread_and_tried_now_and_then(committed):
+    assert await committed([0.01] * 33) == [*[False] * 15, True, *[False] * 15, True, False]
 
 
-async def test_after_one_slow_commit_it_is_threads_until_the_disk_is_quick_again(committed):
-    assert await committed([0.001, 0.001, 0.5, *[0.001] * 40]) == [
-        False, True, True, *[False] * 25, *[True] * 15,
-    ]  # fmt: skip
+async def test_after_a_slow_commit_it_is_threads_for_a_while(committed):
+    seconds = [*[0.001] * 16, 0.001, 0.5, *[0.001] * 16, 0.001]
+    assert await committed(seconds) == [*[False] * 15, True, True, True, *[False] * 15, True, True]
+
+
+async def test_a_disk_that_becomes_slower_is_left_to_threads(committed):
+    threads = await committed([*[0.001] * 16, *[0.02] * 10])
+    assert threads[16:] == [True, True, *[False] * 8]
