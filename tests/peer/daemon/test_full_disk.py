@@ -208,6 +208,7 @@ async def test_a_machine_can_leave_while_the_sources_disk_fills_up(tmp_path):
             await network.source.members.farewell("p1")
             while "p1" in network.source.links.sites:
                 await trio.sleep(0.02)
+        assert "p1" not in network.source.links.sites
 
 
 async def test_a_certificate_that_cannot_be_kept_now_is_asked_for_again(tmp_path):

@@ -213,6 +213,7 @@ async def test_odd_frames_of_a_member_do_not_keep_a_machine_from_its_work(tmp_pa
             await trio.sleep(0.01)  # so that the next comes over a new connection
         await enemy.meet()
         await works(network, one, first, "k1")
+        assert one.store_file.frontier(first).upto == network.source.status()["last"]
         nursery.cancel_scope.cancel()
 
 
@@ -262,3 +263,4 @@ async def test_random_bytes_of_strangers_on_any_port_do_nothing(tmp_path):
                     nursery.start_soon(_throw_within_tls, port, size.to_bytes(4) + body)
         await works(network, one, name, "k")
         await network.join("p2")
+        assert "source" in one.links.sites

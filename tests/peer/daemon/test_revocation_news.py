@@ -78,6 +78,7 @@ async def test_a_neighbour_that_only_hears_the_number_asks_for_the_list_and_the_
         monkeypatch.setattr(three.membership.news, "_tell_neighbours", lambda: None)
         await network.source.revoke("p2")
         await until(lambda: "p2" not in one.links.sites and key_number(one) == 2)
+        assert one.links.revocations.number == 1
 
 
 async def test_the_key_is_asked_for_again_until_it_is_here(tmp_path, monkeypatch):
@@ -141,6 +142,7 @@ async def test_who_gets_the_new_key_late_is_found_again(tmp_path):
         two.links._find = cut_off
         await until(lambda: key_number(two) == 2, 30)
         await until(lambda: knows(network.source, two) and knows(one, two), 30)
+        assert two.links.revocations.number == 1
 
 
 @pytest.mark.usefixtures("short_grace")

@@ -67,6 +67,7 @@ async def test_those_who_join_are_few_at_once_and_the_next_can_when_they_have_go
             while few.there:
                 await trio.sleep(0.01)
             await network.join("p1")
+        assert few.turned_away > 0
 
 
 async def test_a_source_without_file_descriptors_left_does_not_end_when_somebody_wants_to_join(tmp_path):
