@@ -6,6 +6,10 @@ it adopts the plan of least load as the solver leaves it (*ILP*, the paper's bas
 second pass (*best*), and gets documents under each, one when the one before is everywhere. In the second every
 host takes whole documents (*relays*), and they come at a rate. Everything that was stored is compared with direct
 matching; exit status 1 if anything is wrong. Needs root. The last line is JSON.
+
+Under each plan documents are also published in *dilated* time: round trips are made 25 times as long, and what is
+measured is divided by 25. To the daemons it is as if the machine were 25 times as fast, so that 50 of them on two
+cores have a core each (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation", NSDI 2006).
 """
 
 import argparse
@@ -14,7 +18,8 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +38,7 @@ from scenarios.hosts.places import namespaces
 from scenarios.processes import SOURCE, running
 from scenarios.running.cast import cast_of, links_of
 from scenarios.running.figures import spread
+from scenarios.running.link_faults import LinkFaults
 from scenarios.running.truth import Owed, Published, Truth, judge
 from scenarios.scenario_file import parse_scenario
 from xmlmatch import Document, Pattern
@@ -67,6 +73,10 @@ def read_arguments():
     )
     parser.add_argument("--plans", nargs="*", default=("ILP", "best"), choices=PLANS, help="(ILP best)")
     parser.add_argument("--planned", type=int, default=11, metavar="N", help="documents a plan; one warms (11)")
+    parser.add_argument(
+        "--dilated", type=int, default=11, metavar="N", help="documents in dilated time; one warms"
+    )
+    parser.add_argument("--dilation", type=float, default=25.0, metavar="K", help="how far (25: a core each)")
     parser.add_argument("--relayed", type=int, default=200, metavar="N", help="documents with relays (200)")
     parser.add_argument("--rate", type=float, default=2.0, metavar="R", help="per second, with relays (2)")
     parser.add_argument("--subscriptions", type=int, default=10_000, metavar="N", help="(10,000)")
@@ -98,7 +108,7 @@ def run_network(scenario, arguments, limit, relay, folder):
     with ExitStack() as stack:
         places = stack.enter_context(namespaces([SOURCE, *scenario.names], common, pairs, scenario.seed))
         network = stack.enter_context(running(folder, is_warm=True, places=places))
-        live = Live(scenario, network, None if limit == "none" else int(limit))
+        live = Live(scenario, network, places, None if limit == "none" else int(limit))
         say(f"B = {limit}, relays: {relay}: starting, and subscribing {scenario.subscriptions.count:,} times")
         live.start(relay)
         live.subscribe()
@@ -116,6 +126,10 @@ def planned(live, arguments, limit):
         say(f"B = {limit}: adopting {name}")
         told[name] = live.adopt(made[name])
         told[name] |= live.measure(name, [live.publish_one(i) for i in range(arguments.planned)][1:])
+        if arguments.dilated:
+            with live.dilated(arguments.dilation):
+                numbers = [live.publish_one(i) for i in range(arguments.dilated)][1:]
+                told[f"{name}, dilated"] = live.measure(f"{name}, dilated", numbers, arguments.dilation)
     return told
 
 
@@ -128,8 +142,8 @@ def relayed(live, arguments):
 class Live:
     """A network of daemons, from its start to its judgement."""
 
-    def __init__(self, scenario, network, limit):
-        self.scenario, self.network, self.limit = scenario, network, limit
+    def __init__(self, scenario, network, places, limit):
+        self.scenario, self.network, self.places, self.limit = scenario, network, places, limit
         cast = cast_of(changed(scenario, documents=changed(scenario.documents, count=250)))
         self.wishes, self.bodies = cast.first, cast.documents
         self.owed, self.documents, self.phases = {}, [], {}
@@ -232,9 +246,23 @@ class Live:
     def _cpu(self):
         return sum(cpu_s(process.pid) for process in self.network._processes.values())
 
-    def measure(self, name, numbers):
+    @contextmanager
+    def dilated(self, factor):
+        """Make round trips longer while the block runs."""
+        self._shape(factor)
+        try:
+            yield
+        finally:
+            self._shape(1.0)
+
+    def _shape(self, factor):
+        common, pairs = links_of(self.scenario)
+        links = LinkFaults([], common, {pair: dilate(link, factor) for pair, link in pairs.items()})
+        self.places.change("shape", **links.shape())
+
+    def measure(self, name, numbers, dilation=1.0):
         """Note which documents count for a phase, and how everything stands now."""
-        self.phases[name] = numbers
+        self.phases[name] = (numbers, dilation)
         standing = [one for one in self.standing() if not one["subscription"].startswith(RELAY)]
         feeds = self.network.one(SOURCE, "status")["feeds"]
         return {
@@ -248,17 +276,22 @@ class Live:
         truth = Truth([one.pattern for one in owed], self.documents)
         stores = {name: self.network.store(name) for name in self.scenario.names}
         verdict = judge(stores, owed, self.documents, truth)
-        for name, numbers in self.phases.items():
-            told[name] |= times(verdict.times, set(numbers))
+        for name, (numbers, dilation) in self.phases.items():
+            told[name] |= times(verdict.times, set(numbers), dilation)
         wrong = verdict.wrong + verdict.gaps + verdict.errors
         return told | {"expected": verdict.expected, "delivered": verdict.delivered, "wrong": wrong}
 
 
-def times(by_subscription, numbers):
-    """Return view latencies and delivery times of some documents."""
+def dilate(link, factor):
+    """Return a link with longer round trips."""
+    return replace(link, rtt_ms=link.rtt_ms * factor, jitter_ms=link.jitter_ms * factor)
+
+
+def times(by_subscription, numbers, dilation):
+    """Return view latencies and delivery times of some documents, as they would be without dilation."""
     views, last = [], {}
     for own in by_subscription.values():
-        mine = [(number, seconds) for number, seconds in own.items() if number in numbers]
+        mine = [(number, seconds / dilation) for number, seconds in own.items() if number in numbers]
         if mine:
             views.append(float(np.mean([seconds for _, seconds in mine])))
         for number, seconds in mine:

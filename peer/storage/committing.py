@@ -6,6 +6,9 @@ more than what it does here.
 Those who keep step with a relay have no rows of their own. Their frontier says whom they *follow*, and moves with
 that one; who has results of a document is noted once, with the document. Whatever happens to one of them alone, or
 to the relay without them, has them leave first: their own frontier is written, and counts again.
+
+Mostly the same go on with the same relay, commit after commit. So who kept *step* at the end of one is handed to
+the next, which then reads nothing; it holds until somebody leaves, or a commit fails.
 """
 
 from __future__ import annotations
@@ -56,12 +59,25 @@ class _Standing:
 
 
 @dataclass(slots=True)
+class Step:
+    """Who keeps step with a relay, and where all of them stand."""
+
+    name: str
+    names: Sequence[str]
+    relay: _Standing
+    own: Sequence[_Standing]
+
+
+@dataclass(slots=True)
 class Committing:
-    """One transaction: ``apply`` changes, then ``finish``. ``added_bytes`` grows with each entry stored."""
+    """One transaction: ``apply`` changes, then ``finish``. ``added_bytes`` grows with each entry stored. ``step``:
+    what the commit before has left, and what this one leaves."""
 
     connection: sqlite3.Connection
     now: float
+    step: Step | None = None
     added_bytes: int = 0
+    _only_steps: bool = True
     _documents: dict[tuple[bytes, int], int] = field(default_factory=dict)
     _standings: dict[str, _Standing] = field(default_factory=dict)
     _rows: list[tuple[object, ...]] = field(default_factory=list)
@@ -72,6 +88,11 @@ class Committing:
 
     def apply(self, change: Change) -> None:
         """Make one change, or raise and thereby undo them all."""
+        if self._only_steps:
+            if isinstance(change, Together) and self._goes_on(change):
+                return
+            self._only_steps = False
+            self.finish()  # whatever else comes is read from the tables
         match change:
             case Begin():
                 self._begin(change)
@@ -163,6 +184,17 @@ class Committing:
         for part in others:
             self._results(part)
 
+    def _goes_on(self, change: Together) -> bool:
+        """Take the next documents of a relay, if just those follow it who did before."""
+        step, followers = self.step, change.followers
+        if step is None or followers is None or followers.names is not step.names or len(change.parts) != 1:
+            return False
+        (first,) = change.parts
+        if first.subscription != step.name:
+            return False
+        self._take_step(first, followers, step)
+        return True
+
     def _with_followers(self, change: Results, followers: Followers) -> None:
         """Take documents of a relay, and with it the step that its followers take."""
         relay = self._standing(change.subscription)
@@ -176,17 +208,22 @@ class Committing:
         known = self._followers_of(relay.key)
         for one in [one for key, one in known.items() if key not in staying]:
             self._leave(one)
-        flags = [_flags(own, matched) for matched in followers.matched]
+        self.step = Step(change.subscription, followers.names, relay, own)
+        self._take_step(change, followers, self.step)
+        for one in own:
+            one.generation, one.upto = relay.generation, relay.upto
+            if one.follows != relay.key:
+                one.follows, known[one.key], self._moved[one.key] = relay.key, one, one
+
+    def _take_step(self, change: Results, followers: Followers, step: Step) -> None:
+        relay = step.relay
+        flags = [_flags(step.own, matched) for matched in followers.matched]
         charged = {entry.number: len(flagged) for entry, flagged in zip(change.entries, flags, strict=True)}
         new = [entry.number > relay.upto for entry in change.entries]
         self._take(change, relay, charged)
         for entry, flagged in compress(zip(change.entries, flags, strict=True), new):
             if flagged:
                 self._followed.append((flagged, relay.key, entry.number))
-        for one in own:
-            one.generation, one.upto = relay.generation, relay.upto
-            if one.follows != relay.key:
-                one.follows, known[one.key], self._moved[one.key] = relay.key, one, one
 
     def _one_by_one(self, change: Results, followers: Followers) -> None:
         """Take the same where somebody does not stand where the relay does: what it has already is ignored."""
@@ -214,6 +251,7 @@ class Committing:
         if one.follows is not None:
             self._followers_of(one.follows).pop(one.key, None)
             one.follows, self._moved[one.key] = None, one
+            self.step = None
 
     def _alone(self, one: _Standing) -> None:
         """Something happens to a subscription by itself: it follows nobody, and nobody follows it."""
@@ -279,6 +317,7 @@ class Committing:
     def _drain(self, change: Drain) -> None:
         was = self._standing(change.subscription)
         if was.state is State.LIVE:
+            self.step = None
             was.state, was.end = State.DRAINING, change.end
             self.connection.execute(
                 "UPDATE hosted SET state = ?, end_number = ? WHERE key = ?",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from peer.storage.committing import Step
     from peer.storage.result_trimming import Dropped
     from peer.storage.result_values import Change
 
@@ -62,6 +63,7 @@ class ResultStore:
         self._database = database
         self._limits = limits
         self._clock = clock
+        self._step: Step | None = None
 
     @classmethod
     def open(
@@ -89,13 +91,15 @@ class ResultStore:
         ``LocalFrontierWentBack`` name the subscription, ``LocalMisuse`` says what is wrong, ``Unstorable`` what
         nobody thought of, ``DiskFull`` is no fault of the changes.
         """
+        step, self._step = self._step, None  # it is of no use to whoever comes after a failure
         with storing(self._database.path), self._database.transaction() as connection:
-            committing = Committing(connection, self._clock())
+            committing = Committing(connection, self._clock(), step)
             for change in changes:
                 committing.apply(change)
             committing.finish()
             if committing.added_bytes:
                 connection.execute("UPDATE totals SET held_bytes = held_bytes + ?", (committing.added_bytes,))
+        self._step = committing.step
 
     def entries(self, subscription: str, after: int, upto: int, max_bytes: int) -> list[Entry]:
         """List what there is in (after, upto] in order, as much as fits into ``max_bytes`` and at least one entry.
