@@ -24,10 +24,10 @@ class FeedEvents:
         if now < self._next or not _LOG.isEnabledFor(logging.INFO):
             return
         self._next = now + _EVERY_S
-        for name in self._seen.keys() - host.subscriptions.keys():
+        for name in self._seen.keys() - host.hosted.keys():
             _LOG.info("ended", extra={"subscription": name})
             del self._seen[name]
-        for name, hosted in host.subscriptions.items():
+        for name, hosted in host.hosted.items():
             current, failovers = hosted.feeding.current, hosted.feeding.failovers
             if current is None or not current.is_live:
                 continue

@@ -127,7 +127,7 @@ class PeerDaemon:
         )
         self.ask_source = AskingSource(SOURCE, self.questions, self.membership, lambda: self.connected).ask
         self.relaying = Relaying(
-            settings.relay, self.host.subscriptions, self._subscribe_relay, self.unsubscribe, self.ask_source
+            settings.relay, self.host.hosted, self._subscribe_relay, self.unsubscribe, self.ask_source
         )
         self.spaces = PeerSpaces(home, self.site, SOURCE, self.links.send, self.ask_source)
         self._nursery: trio.Nursery | None = None
@@ -376,8 +376,6 @@ class PeerDaemon:
         self.storing.store_together(parts, followers)
         for subscription, items, _ in parts:
             self.relaying.stored(subscription, items)
-        if followers is not None:
-            self.relaying.followed(parts[0][0], followers)
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read stored results."""

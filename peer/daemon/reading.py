@@ -13,7 +13,7 @@ from peer.hosting.rows import read_pattern
 from peer.storage.result_values import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterable
 
     from peer.storage.result_store import ResultStore
     from peer.storage.result_values import Hosted
@@ -36,11 +36,12 @@ class Reading:
         self._store = store
         self._news: dict[str, trio.Event] = {}
 
-    def tell(self, subscription: str) -> None:
+    def tell(self, subscriptions: Iterable[str]) -> None:
         """Something has been committed."""
-        event = self._news.pop(subscription, None)
-        if event is not None:
-            event.set()
+        for name in subscriptions if self._news else ():
+            event = self._news.pop(name, None)
+            if event is not None:
+                event.set()
 
     def known(self, name: str) -> Hosted:
         """Return a subscription as it is stored; ``NoAnswer`` if there is none."""

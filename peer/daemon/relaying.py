@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from overlay.feeds.items import Item
     from peer.hosting.hosted import Hosted
-    from peer.storage.result_values import Followers
 
 _LOG: Final = logging.getLogger("distributary.relay")
 RELAY: Final = "documents"
@@ -55,6 +54,12 @@ class Weighing:
     _firsts: dict[str, str] = field(default_factory=dict)
     _bytes: int = 0
     _since: tuple[int, int] | None = None
+    _matched: dict[str, int] = field(default_factory=dict)
+
+    def matched(self, relay: str, size: int) -> None:
+        """What a relay's documents have matched takes so much in all, each pattern once."""
+        self._bytes += size - self._matched.get(relay, 0)
+        self._matched[relay] = size
 
     def stored(self, pattern: str, subscription: str, size: int) -> None:
         """Results of a subscription were stored; of equal patterns one counts."""
@@ -92,22 +97,11 @@ class Relaying:
     """The name of a relay that was asked for, and nobody knows if it began: it is asked for again by this name."""
 
     def stored(self, subscription: str, items: Sequence[Item]) -> None:
-        """Results of a subscription were stored."""
+        """Results of a subscription were stored; the relay itself knows what references take."""
         hosted = self.subscriptions[subscription]
         if not hosted.is_relay:
-            size = sum(self._size(hosted, item) for item in items)
+            size = sum(len(item.data) for item in items if item.kind is not Kind.REFERENCE)
             self._weighing.stored(hosted.outlet.pattern.text, subscription, size)
-
-    def followed(self, relay: str, followers: Followers) -> None:
-        """What follows a relay was stored."""
-        size_of = self.subscriptions[relay].outlet.size_of
-        for name, matched in followers.each():
-            pattern = self.subscriptions[name].outlet.pattern
-            self._weighing.stored(pattern.text, name, sum(matched) * size_of(pattern))
-
-    def _size(self, hosted: Hosted, item: Item) -> int:
-        relay = self.subscriptions.get(item.data.decode()) if item.kind is Kind.REFERENCE else None
-        return len(item.data) if relay is None else relay.outlet.size_of(hosted.outlet.pattern)
 
     async def run(self) -> None:
         """Look now and then, until cancelled."""
@@ -163,5 +157,8 @@ class Relaying:
         if self.mode != "auto" or not others:
             return self.mode == "always" and bool(others)
         told = await self.ask("volume", None)
+        for hosted in self.subscriptions.values():
+            if hosted.is_relay:
+                self._weighing.matched(hosted.name, hosted.outlet.matched_bytes)
         ratio = self._weighing.volume(int(told["documents"]), int(told["bytes"]))
         return None if ratio is None or _LESS <= ratio <= _MORE else ratio > _MORE

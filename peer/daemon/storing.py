@@ -22,7 +22,7 @@ from peer.storage.errors import StorageError
 from peer.storage.result_values import Drain, End, Frontier, Results, State, Together, results_of, subscriptions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from overlay.feeds.items import Item
     from peer.daemon.one_writer import OneWriter
@@ -41,7 +41,9 @@ _GATHER_S: Final = 0.01
 class Storing:
     """The writing side of a peer's store. ``results``: how many were stored."""
 
-    def __init__(self, store: ResultStore, alone: OneWriter, host: Host, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: ResultStore, alone: OneWriter, host: Host, tell: Callable[[Iterable[str]], None]
+    ) -> None:
         self._store, self._alone, self._host, self._tell = store, alone, host, tell
         self.committer: Committer[Change, bool] = Committer(
             self._write, self._written, self._failed, gather_s=_GATHER_S
@@ -58,12 +60,12 @@ class Storing:
         self.committer.put(results[0] if is_one else Together(results, followers))
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
-        generation = self._host.subscriptions[subscription].configuration.generation
+        generation = self._host.hosted[subscription].configuration.generation
         return Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read results back, what is a reference in full."""
-        hosted = self._host.subscriptions.get(subscription)
+        hosted = self._host.hosted.get(subscription)
         pattern = DOCUMENTS if hosted is None else hosted.outlet.pattern  # a relay has ended, and is referred to
         entries = self._store.entries(subscription, after, upto, most_bytes)
         items = [item_of(pattern, entry) for entry in entries]
@@ -98,7 +100,7 @@ class Storing:
         """What was withdrawn, has all that it is owed and feeds nobody has ended; it is forgotten in time."""
         for known in self._store.subscriptions():
             is_done = known.end is not None and known.frontier.upto >= known.end
-            if known.state is State.DRAINING and is_done and known.id not in self._host.subscriptions:
+            if known.state is State.DRAINING and is_done and known.id not in self._host.hosted:
                 self.committer.put(End(known.id))
 
     def _write(self, changes: Sequence[Change]) -> list[bool]:
@@ -109,14 +111,13 @@ class Storing:
         for part in results_of(change):
             self._host.committed(part.subscription, part.frontier.upto)
             self.results += len(part.entries)
-            self._tell(part.subscription)
+            self._tell((part.subscription,))
         if isinstance(change, Together) and change.followers is not None:
             self.results += sum(map(sum, change.followers.matched))
-            for name in change.followers.names:
-                self._host.committed(name, change.parts[0].frontier.upto)
-                self._tell(name)
+            self._host.all_committed(change.followers.names, change.parts[0].frontier.upto)
+            self._tell(change.followers.names)
         if isinstance(change, Drain):
-            self._tell(change.subscription)
+            self._tell((change.subscription,))
 
     def _failed(self, change: Change, _: StorageError) -> None:
         """What comes after results that were refused would leave a hole: drop it, and begin from the store."""

@@ -69,6 +69,13 @@ class History:
         self.safe = max(self.safe, number)
         self._forget()
 
+    def skip_to(self, number: int) -> None:
+        """Everything up to a document was added to the store by somebody else, if that is further than here."""
+        if number > self.frontier:
+            self._recent.clear()
+            self._size, self._since = 0, number
+            self.frontier = self.safe = number
+
     def _forget(self) -> None:
         while len(self._recent) > 1 and self._recent[0].number <= self.safe:
             if self._size <= self._most and self._recent[0].kind is not Kind.REFERENCE:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from overlay.feeds.intake import Ready
     from overlay.wire.frames import FromReceiver, FromSender
     from peer.hosting.attempt import Attempt
+    from peer.hosting.company import Company
     from peer.hosting.configuration import Configuration
     from peer.hosting.history import Stretch
     from peer.hosting.port import Port
@@ -53,7 +54,9 @@ class Host:
         window: int = WINDOW, recent_bytes: int = RECENT_BYTES,
     ) -> None:  # fmt: skip
         self.site, self.source, self.window, self._recent_bytes = site, source, window, recent_bytes
-        self.subscriptions: dict[str, Hosted] = {}
+        self.hosted: dict[str, Hosted] = {}
+        """All subscriptions; those in the company may seem to be behind."""
+        self._company: Company | None = None
         self._port, self._rng = port, rng
         self._times = times or FeedingTimes()
         self._feeds: dict[int, tuple[Feeding, Attempt, int]] = {}
@@ -68,6 +71,12 @@ class Host:
         self._relay: tuple[Input, ...] = ()
         self.is_full = False
         """Nothing can be stored for now: what comes is fed on, and kept in memory within a limit."""
+
+    @property
+    def subscriptions(self) -> dict[str, Hosted]:
+        """All subscriptions, as they are."""
+        self._part()
+        return self.hosted
 
     # What happens.
 
@@ -158,12 +167,17 @@ class Host:
 
     def committed(self, name: str, upto: int) -> None:
         """Results up to a document are safe on disk: only now do the senders get more credit."""
-        hosted = self.subscriptions.get(name)
+        hosted = self.hosted.get(name)
         if hosted is None:
             return
         hosted.committed = max(hosted.committed, upto)
         hosted.outlet.history.stored_upto(hosted.committed)
         self._grant(hosted, hosted.committed)
+
+    def all_committed(self, names: Sequence[str], upto: int) -> None:
+        """Results of several up to a document are safe on disk."""
+        for name in names if self._company is None else self._company.committed(names, upto):
+            self.committed(name, upto)
 
     def abandon(self, name: str) -> None:
         """Forget a subscription at once: what of it is in memory is not to be trusted. It may come again."""
@@ -175,13 +189,14 @@ class Host:
 
     def trimmed(self, name: str, lowest: int) -> None:
         """The store has dropped a subscription's results up to a document."""
-        hosted = self.subscriptions.get(name)
+        hosted = self.hosted.get(name)
         if hosted is not None:
             hosted.outlet.history.lowest = max(hosted.outlet.history.lowest, lowest)
 
     def tick(self, now: float) -> None:
         """Do what time brings."""
-        for hosted in list(self.subscriptions.values()):
+        company = self._company or ()
+        for hosted in [one for name, one in self.hosted.items() if name not in company]:
             if not hosted.feeding.is_settled:
                 hosted.feeding.tick(now)
                 if hosted.feeding.trial is not None:
@@ -196,7 +211,7 @@ class Host:
         """Say whether anything here is fed by a machine, or feeds it."""
         return any(
             site in hosted.feeding.sites or any(feed.site == site for feed in hosted.outlet.feeds.values())
-            for hosted in self.subscriptions.values()
+            for hosted in self.hosted.values()
         )
 
     def feeds(self, site: str) -> bool:
@@ -211,12 +226,12 @@ class Host:
     @property
     def feeds_given(self) -> int:
         """How many subscriptions of other machines are fed here."""
-        return sum(site != self.site for one in self.subscriptions.values() for site, _ in one.outlet.feeds)
+        return sum(site != self.site for one in self.hosted.values() for site, _ in one.outlet.feeds)
 
     @property
     def failovers(self) -> int:
         """How often a choice failed and another was taken, of all subscriptions there ever were here."""
-        return self._failovers + sum(hosted.feeding.failovers for hosted in self.subscriptions.values())
+        return self._failovers + sum(hosted.feeding.failovers for hosted in self.hosted.values())
 
     # What ``Feeding`` needs.
 
@@ -249,7 +264,7 @@ class Host:
                 self._handle(self.site, self._own.popleft(), now)
             awake, self._awake = self._awake, {}
             for name in awake:
-                hosted = self.subscriptions.get(name)
+                hosted = self.hosted.get(name)
                 if hosted is None:
                     self._behind.pop(name, None)
                     continue
@@ -268,8 +283,15 @@ class Host:
         else:
             self._behind.pop(hosted.name, None)
 
+    def _part(self, name: str | None = None) -> None:
+        """Have the company part, if there is one; with ``name``, if that is in it."""
+        if self._company is not None and (name is None or name in self._company):
+            self._company.part()
+            self._company = None
+
     def _tell_level(self, hosted: Hosted) -> None:
-        if hosted.feeding.is_live:
+        if hosted.feeding.is_live and hosted.feeding.level != hosted.outlet.level:
+            self._part()
             for site, frame in hosted.outlet.at_level(hosted.feeding.level):
                 self.send(site, frame)
 
@@ -277,15 +299,17 @@ class Host:
         self._awake[name] = None
 
     def _wake_all(self) -> None:
-        self._awake = dict.fromkeys(self.subscriptions)
+        self._awake = dict.fromkeys(self.hosted)
 
     def _handle(self, site: str, frame: FromReceiver | FromSender, now: float) -> None:
         if isinstance(frame, Open):
             self._open(site, frame)
         elif isinstance(frame, Credit | Cancel):
             name = self._served.get((site, frame.feed), "")
-            if name in self.subscriptions:
-                self.subscriptions[name].outlet.handle(site, frame)
+            if isinstance(frame, Cancel):
+                self._part()  # what is not wanted any more is forgotten, so all who want anything have to be there
+            if name in self.hosted:
+                self.hosted[name].outlet.handle(site, frame)
                 self._wake(name)
             if isinstance(frame, Cancel):
                 self._served.pop((site, frame.feed), None)
@@ -293,6 +317,7 @@ class Host:
         elif frame.feed in self._feeds:
             owner, attempt, place = self._feeds[frame.feed]
             if attempt.sites[place] == site:
+                self._part(owner.configuration.subscription)
                 # A frame that does not follow ends its feed, and another way of being fed begins.
                 with contextlib.suppress(MalformedFrame):
                     owner.handle(attempt, place, frame, now)
@@ -341,11 +366,15 @@ class Host:
             part = (hosted.name, items, ready.upto)
             if hosted.is_relay and not (self.is_full or hosted.is_draining):
                 found = hand_out(
-                    hosted, items, before, ready.upto, feeds=self._feeds, subscriptions=self.subscriptions
-                )
+                    hosted, items, before, ready.upto, company=self._company, feeds=self._feeds,
+                    subscriptions=self.hosted,
+                )  # fmt: skip
+                self._company = found.company
                 self._awake |= {one.name: None for one in found.taken if one.outlet.feeds}
                 self._port.store_together([part, *found.parts], found.followers)
             else:
+                if hosted.is_relay:
+                    self._part()
                 self._port.store(*part)
             if self.is_full:
                 self._feed_on(hosted, ready.upto)
@@ -353,8 +382,8 @@ class Host:
 
     def _had(self, relay: str, number: int) -> Stretch:
         """Read a document that a relay has, or had before it ended."""
-        if relay in self.subscriptions:
-            return self.subscriptions[relay].outlet.history.read(number - 1, 1)
+        if relay in self.hosted:
+            return self.hosted[relay].outlet.history.read(number - 1, 1)
         return self._port.stored(relay, number - 1, number, 1)
 
     def _feed_on(self, hosted: Hosted, upto: int) -> None:
@@ -393,8 +422,8 @@ class Host:
         return sorted(items, key=lambda item: item.number)
 
     def _finish_draining(self, now: float) -> None:
-        for name, hosted in list(self.subscriptions.items()):
-            if not hosted.is_draining or hosted.committed < hosted.end:
+        for name, hosted in [one for one in self.hosted.items() if one[1].is_draining]:
+            if hosted.committed < hosted.end:
                 continue
             if now >= hosted.drained_by:
                 for site, frame in hosted.outlet.end("moved"):
@@ -402,4 +431,4 @@ class Host:
             if not hosted.outlet.feeds:
                 hosted.feeding.end()
                 self._failovers += hosted.feeding.failovers
-                del self.subscriptions[name]
+                del self.hosted[name]

@@ -94,13 +94,8 @@ class Outlet:
         serving = Serving(asked.feed, after, asked.credit)
         self.feeds[site, asked.feed] = _Feed(site, asked.downstream, serving, link, cut, matched)
         if matched:
-            self._want(matched)
+            self._rematching.want(matched)
         return [Opened(asked.feed, after, self.level)]
-
-    def _want(self, pattern: Pattern) -> None:
-        self._rematching.want(pattern)
-        if len(self._rematching) > 2 * len(self.feeds):
-            self._rematching.keep({feed.cut[1] for feed in self.feeds.values() if feed.matched})
 
     def handle(self, site: str, frame: Credit | Cancel) -> None:
         """Take what a receiver says of its feed."""
@@ -109,6 +104,8 @@ class Outlet:
             return  # it has ended meanwhile
         if isinstance(frame, Cancel):
             del self.feeds[site, frame.feed]
+            if feed.matched:
+                self._rematching.keep({one.cut[1] for one in self.feeds.values() if one.matched})
         else:
             feed.serving.grant(frame.total, frame.acknowledged)
 
@@ -176,9 +173,10 @@ class Outlet:
         """Return which patterns that are wanted of a relay match which of its documents, as references to them."""
         return [self._rematching.references(item, relay) for item in items]
 
-    def size_of(self, pattern: Pattern) -> int:
-        """Say about how much what matching gives takes, where a document matches."""
-        return self._rematching.size(pattern)
+    @property
+    def matched_bytes(self) -> int:
+        """About how much the results of all patterns that were wanted of a relay take, each pattern once."""
+        return self._rematching.matched_bytes
 
     @property
     def is_behind(self) -> bool:

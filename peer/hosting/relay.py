@@ -97,9 +97,8 @@ class Rematching:
         self._matched: tuple[Item, Matches] | None = None
         self._made: dict[int, dict[str, Item]] = {}
         self._made_bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._keys)
+        self.matched_bytes = 0
+        """About how much all that was referred to takes, each pattern once."""
 
     def want(self, pattern: Pattern) -> None:
         """A pattern is going to be asked for."""
@@ -136,16 +135,14 @@ class Rematching:
             matches = self._match(item)
         except XmlMatchError as exc:
             return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
-        for place, key in enumerate(matches.keys.tolist()):
+        keys = matches.keys.tolist()
+        for place, key in enumerate(keys):
             if key not in self._sizes or (item.number + key) % _MEASURED == 0:
                 item_of = made(self._links[key], matches, place, item.number, item.name)
                 self._sizes[key] = len(item_of.data)
+        self.matched_bytes += sum([self._sizes[key] for key in keys])
         reference = Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name)
-        return dict.fromkeys([self._texts[key] for key in matches.keys.tolist()], reference)
-
-    def size(self, pattern: Pattern) -> int:
-        """Say about how many bytes the results of a pattern that is wanted take, where it has any."""
-        return self._sizes.get(self._keys.get(pattern.text, -1), 0)
+        return dict.fromkeys([self._texts[key] for key in keys], reference)
 
     def rest(self) -> None:
         """What was made for several documents at once is not needed any more."""

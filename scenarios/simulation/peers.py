@@ -274,7 +274,7 @@ class PeerMachine:
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         assert self.host is not None
-        generation = self.host.subscriptions[subscription].configuration.generation
+        generation = self.host.hosted[subscription].configuration.generation
         return Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
@@ -305,8 +305,12 @@ class PeerMachine:
             found = self.results.frontier(name)
             assert found is not None
             self._safe[name] = found.upto
-            if self.host is not None:
-                self.host.committed(name, results_of(change)[0].frontier.upto)
+        if self.host is None:
+            return
+        for part in results_of(change):
+            self.host.committed(part.subscription, part.frontier.upto)
+        if isinstance(change, Together) and change.followers is not None:
+            self.host.all_committed(change.followers.names, change.parts[0].frontier.upto)
 
     def _tick(self, life: int) -> None:
         if life != self.life or self.host is None:
