@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from overlay.feeds.items import Kind
 from peer.hosting.results import decode_whole
 from peer.storage.log_values import Missing
+from scenarios.simulation.verdicts import Check, Violation
 from xmlmatch import Document, Pattern, match
 
 if TYPE_CHECKING:
@@ -32,8 +33,12 @@ class Watcher:
     """Looks at a world while it runs; ``wrong`` lists what must not be."""
 
     def __init__(self) -> None:
-        self.wrong: list[str] = []
+        self.wrong: list[Violation] = []
         self._versions: dict[tuple[str, str, int], Version] = {}
+
+    def say(self, check: Check, what: str) -> None:
+        """Something must not be."""
+        self.wrong.append(Violation(check, what))
 
     def look(self, world: World) -> None:
         """Check what must hold at every moment."""
@@ -42,20 +47,20 @@ class Watcher:
             if peer.host is None:
                 continue
             if world.wires.waiting(peer.name) > _MOST_FRAMES:
-                self.wrong.append(f"{peer.name} has {world.wires.waiting(peer.name):,} frames waiting")
+                self.say(Check.MEMORY, f"{peer.name} has {world.wires.waiting(peer.name):,} frames waiting")
             for name, hosted in peer.host.subscriptions.items():
                 outlet = hosted.outlet
                 if len(outlet.crossing) > outlet.most:
-                    self.wrong.append(f"{name} feeds {len(outlet.crossing)}; {outlet.most} are the limit")
+                    self.say(Check.LIMIT, f"{name} feeds {len(outlet.crossing)}; {outlet.most} are the limit")
                 if outlet.history.recent_bytes > _MOST_RECENT:
-                    self.wrong.append(f"{name} keeps {outlet.history.recent_bytes:,} bytes in memory")
+                    self.say(Check.MEMORY, f"{name} keeps {outlet.history.recent_bytes:,} bytes in memory")
                 self._version(peer, name, hosted.configuration.version)
                 self._credit(world, peer, name)
                 current = hosted.feeding.current
                 feeds[name] = () if current is None else tuple(one.subscription for one in current.inputs)
         circle = find_circle(feeds)
         if circle:
-            self.wrong.append(f"a circle: {' feeds '.join(circle)}")
+            self.say(Check.CIRCLE, f"{' feeds '.join(circle)}")
 
     def _credit(self, world: World, peer: PeerMachine, name: str) -> None:
         """No sender believes that it was granted more than its receiver has granted it."""
@@ -65,15 +70,16 @@ class Watcher:
             fed = None if receiver is None else receiver._feeds.get(number)
             is_joined = world.wires.is_connected(peer.name, site) and world.wires.is_connected(site, peer.name)
             if fed is not None and is_joined and feed.serving.granted > fed[1].feeds[fed[2]]._granted:
-                self.wrong.append(
-                    f"{name} may send {feed.serving.granted} to feed {number} of {site}, it believes"
+                self.say(
+                    Check.CREDIT,
+                    f"{name} may send {feed.serving.granted} to feed {number} of {site}, it believes",
                 )
 
     def _version(self, peer: PeerMachine, name: str, version: Version) -> None:
         key = peer.name, name, peer.life
         before = self._versions.get(key)
         if before is not None and version < before:
-            self.wrong.append(f"{name} at {peer.name} went from {before} back to {version}")
+            self.say(Check.VERSION, f"{name} at {peer.name} went from {before} back to {version}")
         self._versions[key] = version
 
 
@@ -102,17 +108,25 @@ def find_circle(feeds: dict[str, tuple[str, ...]]) -> list[str]:
     return []
 
 
-def final_wrong(world: World) -> list[str]:
+def final_wrong(world: World) -> list[Violation]:
     """Say what is wrong at the end."""
     log = world.source.log
     bodies = {number: world.bodies[key] for key, number in world.acknowledged.items()}
-    wrong = [f"{key} was never acknowledged" for key in world.bodies if key not in world.acknowledged]
+    wrong = [
+        Violation(Check.COMPLETE, f"{key} was never acknowledged")
+        for key in world.bodies
+        if key not in world.acknowledged
+    ]
     wrong += [
-        f"the log has {found}, which was not acknowledged so"
+        Violation(Check.KEPT, f"the log has {found}, which was not acknowledged so")
         for found in log.documents(log.lowest, log.last, _EVERYTHING)
         if isinstance(found, Missing) or found.body != bodies.pop(found.number, None)
     ]
-    wrong += [f"{number} was acknowledged, and is not in the log" for number in bodies if number > log.lowest]
+    wrong += [
+        Violation(Check.KEPT, f"{number} was acknowledged, and is not in the log")
+        for number in bodies
+        if number > log.lowest
+    ]
     parsed = {number: Document.parse(world.bodies[key]) for key, number in world.acknowledged.items()}
     for name in sorted(world.left):
         if not world.peers[name].is_up:
@@ -123,29 +137,30 @@ def final_wrong(world: World) -> list[str]:
     return wrong
 
 
-def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[str]:
+def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[Violation]:
     has_left = asked.site in world.left
     if (lacks := world.lacks(asked)) and not has_left:
-        return [lacks]
+        return [Violation(Check.COMPLETE, lacks)]
     known = world.peers[asked.site].results.hosted(asked.name)
     entry = world.source.log.subscription(asked.name)
     if known is None or entry is None:
         return []  # it has left
     stored = world.peers[asked.site].stored_items(asked.name)
     items = {one.number: one for one in stored}
-    wrong = [f"{asked.name} starts after {asked.start}, and {known.start} there, {entry.start} here"] * (
-        not asked.start == known.start == entry.start
-    )
+    wrong = []
+    if not asked.start == known.start == entry.start:
+        starts = f"{asked.start}, and {known.start} there, {entry.start} here"
+        wrong.append(Violation(Check.START, f"{asked.name} starts after {starts}"))
     wrong += [
-        f"{asked.name} has {after.number} behind {before.number}"
+        Violation(Check.ORDER, f"{asked.name} has {after.number} behind {before.number}")
         for before, after in pairwise(stored)
         if after.number <= before.number
     ]
     for number, item in items.items():
         if number not in parsed and item.kind is Kind.RESULTS:
-            wrong.append(f"{asked.name} has {number}, which is no document")
+            wrong.append(Violation(Check.ROWS, f"{asked.name} has {number}, which is no document"))
         if number <= known.start:
-            wrong.append(f"{asked.name} has {number}, and begins after {known.start}")
+            wrong.append(Violation(Check.START, f"{asked.name} has {number}, and begins after {known.start}"))
     # Who has left has what came until then. Behind its end may be what came before that was known, and is right.
     last = world.source.log.last if entry.end is None else entry.end
     upto = min(known.frontier.upto, last) if has_left else last
@@ -155,12 +170,13 @@ def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[s
             continue
         if number in lost:
             if number > world.dropped:
-                wrong.append(f"{asked.name} has a gap at {number}, which was never dropped")
+                wrong.append(Violation(Check.GAPS, f"{asked.name} has a gap at {number}, which was never dropped"))
             continue
         rows, found = list(match(pattern, document).rows()), items.get(number)
         mine = [] if found is None else list(decode_whole(pattern, found.data).rows())
         if mine != rows:
-            wrong.append(f"{asked.name} at {asked.site} ({asked.text}) has {mine} for {number}, not {rows}")
+            of = f"{asked.name} at {asked.site} ({asked.text})"
+            wrong.append(Violation(Check.ROWS, f"{of} has {mine} for {number}, not {rows}"))
     return wrong
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from peer.hosting.results import DOCUMENTS
 from scenarios.drawn_plans import proposal
 from scenarios.hosts.links import Link
-from scenarios.simulation.peers import SOURCE, WentWrong
+from scenarios.simulation.peers import SOURCE
 from scenarios.simulation.planned import planned
+from scenarios.simulation.verdicts import Check, Violation, WentWrong
 from scenarios.simulation.wires import Chaos
 from scenarios.simulation.world import Asked, World
 from scenarios.small_documents import PATTERNS, small_document
@@ -35,7 +36,7 @@ class Outcome:
 
     seed: int
     seconds: float
-    wrong: list[str]
+    wrong: list[Violation]
     faults: dict[str, int]
     documents: int
     subscriptions: int
@@ -69,10 +70,11 @@ def _simulate(seed: int, folder: Path, machines: int | None, *, is_detailed: boo
         world.agenda.run(_SECONDS)
         wrong = world.finish()
     except WentWrong as exc:
-        wrong = [str(exc)]
+        wrong = [exc.violation]
     except Exception as exc:  # of the objects that are simulated: a defect like any other, told with its seed
         at = traceback.extract_tb(exc.__traceback__)[-1]
-        wrong = [f"{type(exc).__name__}: {exc} ({Path(at.filename).name}:{at.lineno})"]
+        what = f"{type(exc).__name__}: {exc} ({Path(at.filename).name}:{at.lineno})"
+        wrong = [Violation(Check.ERROR, what)]
     finally:
         world.close()
     return Outcome(

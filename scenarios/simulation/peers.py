@@ -20,6 +20,7 @@ from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
 from scenarios.simulation.tasks import Tasks
 from scenarios.simulation.unsigned import UnsignedPermits
+from scenarios.simulation.verdicts import Check, WentWrong
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
@@ -37,10 +38,6 @@ SOURCE: Final = "source"
 _BEAT_S: Final = 0.25
 
 
-class WentWrong(Exception):
-    """Something happened that must not, whatever the faults."""
-
-
 class WatchedHost(Host):
     """A host that says so if it takes a configuration that is not newer."""
 
@@ -50,7 +47,8 @@ class WatchedHost(Host):
         before = None if here is None else here.configuration.version
         is_new = super().install(configuration, permit, now, **known)
         if is_new and before is not None and configuration.version <= before:
-            raise WentWrong(f"{configuration.subscription} took {configuration.version} after {before}")
+            what = f"{configuration.subscription} took {configuration.version} after {before}"
+            raise WentWrong(Check.VERSION, what)
         return is_new
 
 
@@ -102,7 +100,8 @@ class PeerMachine:
         for name, upto in self._safe.items():
             found = store.frontier(name)
             if found is None or found.upto < upto:
-                raise WentWrong(f"{self.name} had {upto} of {name} on disk, and now it has {found}")
+                what = f"{self.name} had {upto} of {name} on disk, and now it has {found}"
+                raise WentWrong(Check.KEPT, what)
         self.host = WatchedHost(
             self.name, SOURCE, self, self._agenda.rng, window=self._memory, recent_bytes=self._memory
         )
@@ -229,7 +228,8 @@ class PeerMachine:
             found = await self._asking.ask(SOURCE, "greet", greeting)
             self._has_greeted = True
             if found["unknown"]:
-                raise WentWrong(f"{self.name} has {found['unknown']}, and the source has lost them")
+                what = f"{self.name} has {found['unknown']}, and the source has lost them"
+                raise WentWrong(Check.KEPT, what)
             for name, end in found["ended"].items():
                 self.hosted.withdrawn(name, end)
             for name in [one for one in map(self.hosted.configure, found["configurations"]) if one]:
@@ -246,7 +246,8 @@ class PeerMachine:
             name = fed[0].configuration.subscription
             safe, end = self.results.extent(name) or (fed[0].configuration.start, None)
             if frame.acknowledged > safe and safe != end:  # what lies behind its end is not owed
-                raise WentWrong(f"{name} acknowledged {frame.acknowledged}, and {safe} is on disk")
+                what = f"{name} acknowledged {frame.acknowledged}, and {safe} is on disk"
+                raise WentWrong(Check.ACKNOWLEDGED, what)
         elif isinstance(frame, Ended) and frame.why == "busy":
             self._check_busy(site, frame)
         return self._wires.send(self.name, site, frame)
@@ -260,7 +261,8 @@ class PeerMachine:
             if len({feed.downstream for feed in outlet.feeds.values() if feed.site != self.name}) >= outlet.most
         ]  # fmt: skip
         if not full:
-            raise WentWrong(f"{self.name} is too busy for feed {frame.feed} of {site}, and nobody there is")
+            what = f"{self.name} is too busy for feed {frame.feed} of {site}, and nobody there is"
+            raise WentWrong(Check.ROOM, what)
 
     def store(self, subscription: str, items: Sequence[Item], upto: int) -> None:
         """Store results."""

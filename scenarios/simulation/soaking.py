@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scenarios.simulation.drawn import Outcome
+    from scenarios.simulation.verdicts import Violation
 
 _MOST_LINES: Final = 500_000
 _LAST_LINES: Final = 25
@@ -30,7 +31,7 @@ class Soaked:
     simulated_s: float = 0.0
     documents: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    wrong: dict[int, list[str]] = field(default_factory=dict)
+    wrong: dict[int, list[Violation]] = field(default_factory=dict)
     events: dict[int, list[str]] = field(default_factory=dict)
     """The last events of seeds that were wrong."""
     lines: list[str] = field(default_factory=list)
@@ -59,7 +60,8 @@ class Soaked:
             "faults": dict(self.faults),
             "violations": {
                 str(seed): {
-                    "wrong": said, "again": again(seed, self.machines), "events": self.events.get(seed, []),
+                    "wrong": [str(one) for one in said], "again": again(seed, self.machines),
+                    "events": self.events.get(seed, []),
                 }
                 for seed, said in self.wrong.items()
             },
@@ -84,7 +86,7 @@ def again(seed: int, machines: int | None = None) -> str:
     return f"distributary scenario simulate --seed {seed}{size} --log"
 
 
-def told_wrong(seed: int, wrong: list[str], lines: list[str], machines: int | None = None) -> str:
+def told_wrong(seed: int, wrong: list[Violation], lines: list[str], machines: int | None = None) -> str:
     """Say what is wrong with a seed, how to see it again, and what happened last."""
     shown = [f"    {line}" for line in lines[-_LAST_LINES:]]
     return "\n".join([

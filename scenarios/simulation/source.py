@@ -17,9 +17,10 @@ from peer.storage.log_values import Appended, NewDocument, Refused, Retention
 from peer.storage.source_log import SourceLog
 from scenarios.simulation.asking import Asking
 from scenarios.simulation.disk import Disk
-from scenarios.simulation.peers import SOURCE, WentWrong
+from scenarios.simulation.peers import SOURCE
 from scenarios.simulation.tasks import Tasks, Turn, at_once
 from scenarios.simulation.unsigned import UnsignedPermits
+from scenarios.simulation.verdicts import Check, WentWrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +77,7 @@ class SourceMachine:
         """Start the process from what is on disk; ``DiskFull`` if it must write, and cannot."""
         log = self.disk.start()
         if log.last < self._safe:
-            raise WentWrong(f"the source had {self._safe} entries on disk, and now it has {log.last}")
+            raise WentWrong(Check.KEPT, f"the source had {self._safe} entries on disk, and now it has {log.last}")
         self._permits, self._tasks = UnsignedPermits(), Tasks()
         self._asking = Asking(self._agenda, self._wires, self.name)
         self._view = LogView(log)
@@ -86,7 +87,8 @@ class SourceMachine:
             in_thread=at_once,
         )  # fmt: skip
         if self.catalog.steering.epoch < self._safe_epoch:
-            raise WentWrong(f"it was epoch {self._safe_epoch}, and now it is {self.catalog.steering.epoch}")
+            epoch = self.catalog.steering.epoch
+            raise WentWrong(Check.KEPT, f"it was epoch {self._safe_epoch}, and now it is {epoch}")
         try:
             self.catalog.begin()
         except StorageError:
@@ -113,7 +115,7 @@ class SourceMachine:
         except StorageError:
             return
         if isinstance(found, Refused):
-            raise WentWrong(f"{key} was refused: {found.reason}")
+            raise WentWrong(Check.COMPLETE, f"{key} was refused: {found.reason}")
         done(found.number)
 
     def adopt(self, base_epoch: int, rows: list[dict[str, Any]], done: Callable[[dict[str, Any]], None]) -> None:
@@ -193,7 +195,8 @@ class SourceMachine:
     async def _greeted(self, site: str, asked: requests.Greet) -> dict[str, Any]:
         """Compare with a machine, as ``peer.daemon.members`` does."""
         if asked.frontier > self.log.last:
-            raise WentWrong(f"{site} has {asked.frontier} of the log, which ends with {self.log.last}")
+            what = f"{site} has {asked.frontier} of the log, which ends with {self.log.last}"
+            raise WentWrong(Check.BEYOND, what)
         member: Any = SimpleNamespace(site=site)
         found = self.catalog.greeted(member, asked)
         if asked.is_first:

@@ -9,13 +9,16 @@ from peer.storage.errors import DiskFull
 from scenarios.hosts.links import Link, Links
 from scenarios.simulation.agenda import Agenda
 from scenarios.simulation.checks import Watcher, final_wrong
-from scenarios.simulation.peers import SOURCE, PeerMachine, WentWrong
+from scenarios.simulation.peers import SOURCE, PeerMachine
 from scenarios.simulation.source import SourceMachine
+from scenarios.simulation.verdicts import Check, WentWrong
 from scenarios.simulation.wires import Chaos, Wires
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
+
+    from scenarios.simulation.verdicts import Violation
 
 _AGAIN_S: Final = 1.0
 _LOOK_S: Final = 0.5
@@ -96,7 +99,7 @@ class World:
     def _acknowledge(self, key: str, number: int) -> None:
         before = self.acknowledged.setdefault(key, number)
         if before != number:
-            raise WentWrong(f"{key} is {before}, and then {number}")
+            raise WentWrong(Check.ORDER, f"{key} is {before}, and then {number}")
 
     def subscribe(self, asked: Asked) -> None:
         """Let a user subscribe, and ask again until it is acknowledged."""
@@ -138,7 +141,8 @@ class World:
             self.fault("stale proposal" if is_stale else "reconfiguration", f"of a plan made in {base_epoch}")
             epoch = self.source.catalog.steering.epoch
             if base_epoch == epoch if is_stale else found["epoch"] != base_epoch + 1:
-                self.watcher.wrong.append(f"a plan of epoch {base_epoch} became {found}; it is epoch {epoch}")
+                what = f"a plan of epoch {base_epoch} became {found}; it is epoch {epoch}"
+                self.watcher.say(Check.PROPOSAL, what)
 
         self.source.adopt(base_epoch, rows, done)
 
@@ -244,7 +248,7 @@ class World:
 
     # The end.
 
-    def finish(self) -> list[str]:
+    def finish(self) -> list[Violation]:
         """Bring everything back, wait until everybody has everything, and say what is wrong."""
         self.recover()
         end = self.agenda.now + _PATIENCE_S
@@ -264,7 +268,7 @@ class World:
             self.fill(name, is_full=False)
             self.restart(name)
 
-    def wrong(self) -> list[str]:
+    def wrong(self) -> list[Violation]:
         """Say what was wrong at any moment, and what is wrong now, when everybody should have everything."""
         return [*self.watcher.wrong, *final_wrong(self)]
 

@@ -13,10 +13,12 @@ from scenarios.simulation import soaking, world
 from scenarios.simulation.checks import find_circle
 from scenarios.simulation.drawn import simulate
 from scenarios.simulation.soaking import Soaked, soak, told_wrong
+from scenarios.simulation.verdicts import Check, Violation
 from tests.processes import ROOT
 
 SEEDS = 200
 AT_ONCE = 10
+SOMETHING = Violation(Check.ROWS, "something")
 FAULTS = {
     "chaos", "clock skew", "crash", "drain", "full disk", "join", "leave", "link of its own", "loss",
     "narrow links", "partition", "power loss", "reconfiguration", "slow disk", "stale proposal", "torn tail",
@@ -38,7 +40,7 @@ def test_everybody_has_exactly_its_own_among_forty_machines(seed):
 
 
 def test_a_network_of_another_size_is_shown_again_in_that_size(monkeypatch, capsys):
-    monkeypatch.setattr(world, "final_wrong", lambda found: ["something"])
+    monkeypatch.setattr(world, "final_wrong", lambda found: [SOMETHING])
     assert main(["scenario", "simulate", "--seed", "5", "--machines", "7"]) == 1
     assert "again: distributary scenario simulate --seed 5 --machines 7 --log" in capsys.readouterr().out
     assert main(["scenario", "simulate", "--machines", "1"]) == 2
@@ -70,7 +72,7 @@ def test_one_seed_is_one_run_bit_for_bit_in_every_process():
 
 
 def test_a_run_that_is_wrong_says_how_to_see_it_again_and_what_happened(monkeypatch, capsys):
-    monkeypatch.setattr(world, "final_wrong", lambda found: ["something"])
+    monkeypatch.setattr(world, "final_wrong", lambda found: [SOMETHING])
     assert main(["scenario", "simulate", "--seed", "5"]) == 1
     told = capsys.readouterr().out
     assert "again: distributary scenario simulate --seed 5 --log" in told
@@ -78,10 +80,10 @@ def test_a_run_that_is_wrong_says_how_to_see_it_again_and_what_happened(monkeypa
 
 
 def test_a_run_that_is_wrong_says_so_as_json_too(monkeypatch, capsys):
-    monkeypatch.setattr(world, "final_wrong", lambda found: ["something"])
+    monkeypatch.setattr(world, "final_wrong", lambda found: [SOMETHING])
     assert main(["scenario", "simulate", "--seed", "5", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)["violations"]["5"]
-    assert told["wrong"] == ["something"]
+    assert told["wrong"] == [str(SOMETHING)]
     assert told["again"] == "distributary scenario simulate --seed 5 --log"
     assert any("everything comes back" in line for line in told["events"])
 

@@ -14,6 +14,7 @@ from overlay.identity import Address, Role
 from overlay.wire.connection import Patience
 from peer.daemon.links import Links
 from scenarios.simulation.peers import SOURCE
+from scenarios.simulation.verdicts import Check, Violation
 from scenarios.simulation.wires import Chaos
 from scenarios.simulation.world import World
 from tests.overlay.identity.networks import Net
@@ -66,7 +67,7 @@ class Ear:
             try:
                 told()
             except Exception as exc:  # links drop who says what cannot be; here it is a defect
-                self._wires.wrong.append(f"{type(exc).__name__}: {exc}")
+                self._wires.wrong.append(Violation(Check.ERROR, f"{type(exc).__name__}: {exc}"))
 
 
 class TcpWires:
