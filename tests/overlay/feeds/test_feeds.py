@@ -91,6 +91,13 @@ def test_what_the_sender_lacks_is_said():
     assert receiver.covered == 12
 
 
+def test_a_gap_is_told_as_one_and_no_frontier_goes_over_it():
+    items = [Item(4, Kind.RESULTS, b"x"), Item(9, Kind.GAP, after=6)]
+    told = Serving(1, cursor=2, granted=10).serve(items, upto=12)
+    batch = Batch(1, 2, 4, "", b"x", more=False)
+    assert told == [batch, Frontier(1, 4, 6), Gap(1, 6, 9), Frontier(1, 9, 12)]
+
+
 def test_an_ended_feed_takes_nothing_more():
     receiver = Receiving(1, 0)
     receiver.handle(Ended(1, "busy", ""))

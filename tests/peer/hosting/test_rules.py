@@ -191,6 +191,13 @@ def test_an_outlet_feeds_no_more_machines_than_its_limit_and_counts_who_moves_on
     assert box.crossing == {"d"}
 
 
+@pytest.mark.parametrize(("after", "opened"), [(3, 5), (5, 5), (7, 7)])
+def test_a_feed_is_opened_no_lower_than_what_can_be_served(after, opened):
+    box = outlet(frontier=10, lowest=5)
+    assert box.open("m1", asking("d", 1, after=after)) == [Opened(1, opened, 0)]
+    assert [frame for _, frame in box.pump()] == [Frontier(1, opened, 10)]
+
+
 @pytest.mark.parametrize("is_last_resort", [False, True])
 def test_who_needs_what_is_stored_no_more_is_told_so(is_last_resort):
     box = outlet(most=1, is_last_resort=is_last_resort)
@@ -228,6 +235,16 @@ def test_results_stay_in_memory_until_they_are_stored():
     assert list(history.read(0, 1 << 20).items) == items
     history.stored_upto(2)
     assert history.recent_bytes == 10
+
+
+@pytest.mark.parametrize(("number", "upto"), [(3, 5), (6, 5), (2, 2)])
+def test_nothing_is_added_to_a_history_that_does_not_follow(number, upto):
+    history = History(3, 0, lambda after, upto, size: Stretch([], upto))
+    with pytest.raises(ValueError, match="is outside"):
+        history.add([Item(number, Kind.RESULTS, b"x")], upto)
+    with pytest.raises(ValueError, match="goes back from 3 to 2"):
+        history.add([], 2)
+    assert history.frontier == 3
 
 
 def test_a_new_way_of_being_fed_takes_over_only_when_it_is_open_and_has_come_as_far():
