@@ -11,7 +11,6 @@ from peer.daemon.entries import entry_of, item_of
 from peer.daemon.hosted import HostedHere
 from peer.daemon.questions import NoAnswer, answer
 from peer.hosting.history import Stretch
-from peer.hosting.host import Host
 from peer.hosting.rows import write_columns
 from peer.storage.errors import StorageError
 from peer.storage.result_store import ResultStore
@@ -21,6 +20,7 @@ from scenarios.simulation.disk import Disk
 from scenarios.simulation.tasks import Tasks
 from scenarios.simulation.unsigned import UnsignedPermits
 from scenarios.simulation.verdicts import Check, WentWrong
+from scenarios.simulation.watched import WatchedHost
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
@@ -29,27 +29,12 @@ if TYPE_CHECKING:
 
     from overlay.feeds.items import Item
     from overlay.wire.frames import Frame, Open
-    from peer.hosting.configuration import Configuration
     from peer.storage.result_values import Change, Followers
     from scenarios.simulation.agenda import Agenda
     from scenarios.simulation.wires import Wires
 
 SOURCE: Final = "source"
 _BEAT_S: Final = 0.25
-
-
-class WatchedHost(Host):
-    """A host that says so if it takes a configuration that is not newer."""
-
-    def install(self, configuration: Configuration, permit: bytes, now: float, **known: Any) -> bool:
-        """Take a configuration in."""
-        here = self.subscriptions.get(configuration.subscription)
-        before = None if here is None else here.configuration.version
-        is_new = super().install(configuration, permit, now, **known)
-        if is_new and before is not None and configuration.version <= before:
-            what = f"{configuration.subscription} took {configuration.version} after {before}"
-            raise WentWrong(Check.VERSION, what)
-        return is_new
 
 
 class PeerMachine:
@@ -67,7 +52,7 @@ class PeerMachine:
             _commit,
         )
         self.disk.done = self._committed
-        self.host: Host | None = None
+        self.host: WatchedHost | None = None
         self._tasks = Tasks()
         self.life = 0
         self._safe: dict[str, int] = {}
@@ -105,6 +90,7 @@ class PeerMachine:
         self.host = WatchedHost(
             self.name, SOURCE, self, self._agenda.rng, window=self._memory, recent_bytes=self._memory
         )
+        self.host.results = store
         self._permits, self._tasks = UnsignedPermits(), Tasks()
         self._asking = Asking(self._agenda, self._wires, self.name)
         committer: Any = self.disk  # it does what a committer does

@@ -13,6 +13,7 @@ class Check(enum.Enum):
     ORDER = "I1, once and in order"
     GAPS = "I1, no gap where nothing was lost"
     START = "I1, nothing from before the start"
+    FRONTIER = "I1, no frontier goes back"
     COMPLETE = "I1, nobody waits for ever"
     SERVED = "I1, no sender promises what it has not got"
     CIRCLE = "I2, no circle"
