@@ -2,7 +2,8 @@
 
 At every moment: no circle among the feeds in use (I2), no subscription feeds more than it may (I3), no
 configuration is replaced by an older one (I5), and what waits in memory is bounded (I6). At the end: everybody has
-exactly its own (I1), whatever crashed (I4), and what was acknowledged is there.
+had exactly its own (I1), whatever crashed (I4) and was dropped since, and what was acknowledged is there. What a
+machine must not say or do is noticed by the machines (``peers``, ``watched``, ``source``).
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def find_circle(feeds: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def final_wrong(world: World) -> list[Violation]:
-    """Say what is wrong at the end."""
+    """Say what is wrong at the end, and note who has gaps."""
     log = world.source.log
     bodies = {number: world.bodies[key] for key, number in world.acknowledged.items()}
     wrong = [
@@ -145,7 +146,7 @@ def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[V
     entry = world.source.log.subscription(asked.name)
     if known is None or entry is None:
         return []  # it has left
-    stored = world.peers[asked.site].stored_items(asked.name)
+    stored = world.peers[asked.site].had(asked.name)
     items = {one.number: one for one in stored}
     wrong = []
     if not asked.start == known.start == entry.start:
@@ -165,8 +166,10 @@ def _wrong_of(world: World, asked: Asked, parsed: dict[int, Document]) -> list[V
     last = world.source.log.last if entry.end is None else entry.end
     upto = min(known.frontier.upto, last) if has_left else last
     pattern, lost = Pattern.parse(asked.text), _covered_by_gaps(items)
+    if lost:
+        world.fault("gap", f"{asked.name} lacks {sorted(lost)}")
     for number, document in parsed.items():
-        if number <= max(known.start, known.lowest) or (number > upto and number not in items):
+        if number <= known.start or (number > upto and number not in items):
             continue
         if number in lost:
             if number > world.dropped:

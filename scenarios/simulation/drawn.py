@@ -63,10 +63,11 @@ def _simulate(seed: int, folder: Path, machines: int | None, *, is_detailed: boo
     late = names[2:] if rng.random() < 0.3 else []
     world = World(seed, names, folder, link=link, source_feeds=feeds, skew=skew, memory=memory, later=late,
                   is_detailed=is_detailed)  # fmt: skip
-    drawing = _Drawing(world, rng, random.Random(f"relays {seed}"), names)
+    drawing = _Drawing(world, rng, names)
     try:
         drawing.draw_links(link, skew)
         drawing.draw(late)
+        drawing.draw_losses()
         world.agenda.run(_SECONDS)
         wrong = world.finish()
     except WentWrong as exc:
@@ -86,8 +87,11 @@ def _simulate(seed: int, folder: Path, machines: int | None, *, is_detailed: boo
 class _Drawing:
     """Puts what happens in a run on its agenda."""
 
-    def __init__(self, world: World, rng: random.Random, relays: random.Random, names: list[str]) -> None:
-        self._world, self._rng, self._relays, self._names = world, rng, relays, names
+    def __init__(self, world: World, rng: random.Random, names: list[str]) -> None:
+        self._world, self._rng, self._names = world, rng, names
+        # What came later is drawn apart, so that seeds stay what they were before.
+        self._relays = random.Random(f"relays {world.seed}")
+        self._losses = random.Random(f"losses {world.seed}")
         self._snapshots: list[dict[str, Any]] = []
 
     def draw_links(self, common: Link, skew: float) -> None:
@@ -127,6 +131,12 @@ class _Drawing:
         )  # fmt: skip
         for _ in range(rng.randint(0, 6)):
             self._at(4 + rng.random() * 30, rng.choice(kinds))
+
+    def draw_losses(self) -> None:
+        """Draw that results are dropped while somebody needs them: by those who feed it, or by everybody."""
+        for kind in (self._pressure, self._away):
+            if self._losses.random() < 0.35:
+                self._at(5 + self._losses.random() * 25, kind)
 
     def _pattern(self) -> str:
         """Draw a pattern; now and then whole documents, by which a machine relays to its other subscriptions."""
@@ -178,6 +188,19 @@ class _Drawing:
             self._world.publish(f"{self._world.agenda.now}-{i}", small_document(self._rng))
         self._at(0.5 + self._rng.random() * 2, self._trim_peers)
         self._at(3 + self._rng.random() * 3, self._world.slow, name, 1.0)
+
+    def _away(self) -> None:
+        """Some machines are away until nobody has what they miss: who comes back first has a gap to pass on."""
+        rng, world = self._losses, self._world
+        away = rng.sample(self._names, rng.randint(1, len(self._names)))
+        for name in away:
+            world.crash(name, is_noticed=rng.random() < 0.5)
+        for i in range(rng.randint(2, 6)):
+            world.publish(f"away {world.agenda.now}-{i}", small_document(rng))
+        self._at(1.5, self._trim_peers)
+        self._at(1.5, lambda: world.trim(SOURCE, world.agenda.now))
+        for name in away:
+            self._at(2 + rng.random() * 4, world.restart, name)
 
     def _trim_peers(self) -> None:
         for name in self._names:

@@ -57,6 +57,8 @@ class PeerMachine:
         self.life = 0
         self._safe: dict[str, int] = {}
         """Up to where each subscription was known to be on disk."""
+        self._dropped: dict[str, list[Item]] = {}
+        """What was stored once, and read by the user, before it was dropped."""
 
     def close(self) -> None:
         """The run is over: nothing goes on, and the store is closed."""
@@ -157,10 +159,15 @@ class PeerMachine:
     def trim(self, moment: float) -> None:
         """Drop results that were stored up to a moment, as retention would."""
         assert self.host is not None
+        stored = {one.id: self._stored_items(one.id) for one in self.results.subscriptions()}
         try:
             dropped = self.results.trim(moment + ResultLimits().kept_age_s)
         except StorageError:
-            return
+            dropped = {}  # some of it may be done
+        for name, items in stored.items():
+            kept = self.results.lowest(name)
+            gone = [one for one in items if kept is None or one.number <= kept]
+            self._dropped.setdefault(name, []).extend(gone)
         for name, lowest in dropped.items():
             self.host.trimmed(name, lowest)
 
@@ -270,8 +277,11 @@ class PeerMachine:
         items = self._items(subscription, after, upto, most_bytes)
         return Stretch(items, items[-1].number if items else upto)
 
-    def stored_items(self, subscription: str) -> list[Item]:
-        """Read everything that is stored of a subscription."""
+    def had(self, subscription: str) -> list[Item]:
+        """Return everything that was ever stored of a subscription, also what was dropped later."""
+        return [*self._dropped.get(subscription, ()), *self._stored_items(subscription)]
+
+    def _stored_items(self, subscription: str) -> list[Item]:
         after = self.results.lowest(subscription) or 0
         return self._items(subscription, after, 1 << 60, 1 << 40)
 

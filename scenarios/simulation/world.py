@@ -46,6 +46,7 @@ class World:
         is_detailed: bool = False,
     ) -> None:  # fmt: skip
         """``folder``: for the stores. ``later``: the machines that are not there yet; ``join`` starts them."""
+        self.seed = seed
         self.links = Links(link or Link(rtt_ms=40, jitter_ms=5))
         self.agenda, self.wires = self._made(seed, is_detailed=is_detailed)
         rates = [1 + skew * (2 * self.agenda.rng.random() - 1) for _ in (SOURCE, *peers)]

@@ -66,7 +66,7 @@ def test_what_the_log_has_lost_is_a_gap_for_who_needs_it_and_no_more_than_that(c
     chain.restart("m1")
     run(chain, 30)
     assert [chain.lacks(one) for one in chain.asked.values()] == ["", "", ""]
-    gaps = [one for one in chain.peers["m1"].stored_items("s1") if one.kind is Kind.GAP]
+    gaps = [one for one in chain.peers["m1"].had("s1") if one.kind is Kind.GAP]
     assert [(one.after, one.number) for one in gaps] == [(3, 7)]  # the first three entries are subscriptions
     assert chain.wrong() == []
 
