@@ -10,7 +10,7 @@ from scenarios.timeline import timeline
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from scenarios.scenario_file import Fault, Scenario
+    from scenarios.scenario_file import DocumentsPart, Fault, Scenario
     from scenarios.timeline import Event
 
 _OF_HOSTS: Final = ("kill", "stop", "start", "freeze", "thaw", "cut", "leave")
@@ -34,6 +34,7 @@ def check(scenario: Scenario) -> None:
         raise BadScenario("links.rtt_ms: the least comes first")
     if not scenario.subscriptions.count and not scenario.subscriptions.listed:
         raise BadScenario("subscriptions: say a count, or list some")
+    _check_documents(scenario.documents)
     for i, pair in enumerate(scenario.links.between):
         where = f"links.between[{i}].hosts"
         _known(pair.hosts, {SOURCE, *scenario.everybody}, where)
@@ -44,6 +45,19 @@ def check(scenario: Scenario) -> None:
     for i, fault in enumerate(scenario.faults):
         _check_fault(fault, {SOURCE, *scenario.everybody}, f"faults[{i}]")
     _check_states(scenario)
+
+
+def _check_documents(part: DocumentsPart) -> None:
+    """Refuse what means nothing at the rate that is said."""
+    if part.per_s is not None:
+        for name in ("seconds", "ahead"):
+            if getattr(part, name) is not None:
+                raise BadScenario(f'documents.{name}: it goes with rate = "full"; leave it out, and say a count')
+        return
+    if part.count is not None:
+        raise BadScenario('documents.count: at rate = "full" the network says how many; leave it out')
+    if part.seconds is None:
+        raise BadScenario('documents.seconds: say for how long, since rate = "full"')
 
 
 def _check_fault(fault: Fault, hosts: AbstractSet[str], where: str) -> None:
@@ -88,7 +102,7 @@ def _since(event: Event | None) -> str:
 
 def _check_source(scenario: Scenario, state: str, since: Event | None) -> None:
     """Refuse a source that never comes back while there are documents to publish."""
-    if since is not None and since.at <= (scenario.documents.count - 1) / scenario.documents.rate:
+    if since is not None and since.at <= scenario.documents.last_s:
         raise BadScenario(
             f"faults[{since.fault}].{since.do}: the source is {state} for good, and documents are still to be "
             f"published; say seconds"

@@ -22,6 +22,7 @@ _Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=60_000)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 _Limit = Annotated[int, msgspec.Meta(ge=0)] | Literal["none"]
 _Names = Annotated[list[_Name], msgspec.Meta(min_length=1)]
+_DOCUMENTS: Final = 20
 
 
 class BadScenario(Exception):
@@ -99,11 +100,35 @@ class SubscriptionsPart(_Part, frozen=True):
 
 class DocumentsPart(_Part, frozen=True):
     """``count`` auction documents of 10 to 40 KB, published at a ``rate`` per second. ``warm``: so many others are
-    published before, one when the one before is everywhere; they are judged, but their times do not count."""
+    published before, one when the one before is everywhere; they are judged, but their times do not count.
 
-    count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20
-    rate: Annotated[float, msgspec.Meta(gt=0, le=10_000)] = 5.0
+    The rate "full": as fast as the network takes them, for so many ``seconds``. The next one is published as soon
+    as every host lacks fewer than ``ahead`` of those before it (50)."""
+
+    count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    rate: Annotated[float, msgspec.Meta(gt=0, le=10_000)] | Annotated[str, msgspec.Meta(pattern="^full$")] = 5.0
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] | None = None
+    ahead: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
     warm: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+
+    @property
+    def per_s(self) -> float | None:
+        """How many per second; None: as many as the network takes."""
+        return self.rate if isinstance(self.rate, float) else None
+
+    @property
+    def known(self) -> int:
+        """How many there are, as far as that is known before: none at full load."""
+        return 0 if self.per_s is None else self.count or _DOCUMENTS
+
+    @property
+    def last_s(self) -> float:
+        """When the last one is due, in seconds after the first; at full load: none is published later.
+
+        >>> DocumentsPart(count=21, rate=4.0).last_s, DocumentsPart(rate="full", seconds=30.0).last_s
+        (5.0, 30.0)
+        """
+        return self.seconds or 0.0 if self.per_s is None else (self.known - 1) / self.per_s
 
 
 class SourcePart(_Part, frozen=True):

@@ -186,6 +186,12 @@ def summary(found: dict[str, Any]) -> str:
     ]
     if found["relays"]:
         lines.append(f"{found['relays']:,} hosts took whole documents, and matched them themselves.")
+    if found["rate"] == "full":
+        load = found["load"]
+        lines.append(
+            f"At full load {load['documents']:,} documents were published in {load['seconds']:.0f} s, "
+            f"{load['per_s']:.1f} per second; they waited for room {load['held_back']:.0%} of the time."
+        )
     if delivery["count"]:
         lines.append(
             f"A document was everywhere after {delivery['avg']:.2f} s ({delivery['min']:.2f} to "

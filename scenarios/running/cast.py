@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,8 @@ from scenarios.scenario_file import SOURCE
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scenarios.scenario_file import Scenario
 
 
@@ -41,6 +44,7 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Cast:
     """``first``: subscriptions before the first document; ``later``: those that faults may add, in order.
+    ``documents``: those whose number is known; ``endless_documents`` has those of a full load.
     ``sample``: documents that a plan before the first one is made from; ``warm``: those that come after it, and
     do not count either. ``joining``: what each host subscribes to that joins later."""
 
@@ -60,8 +64,8 @@ def cast_of(scenario: Scenario) -> Cast:
     drawn = PRESETS[part.preset](scenario.seed, total, _nothing).subscriptions if total else []
     wishes = [Wish(names[i % len(names)], pattern, part.most_feeds()) for i, pattern in enumerate(drawn[:ready])]
     listed = [Wish(one.host, Pattern.parse(one.pattern), part.most_feeds(one)) for one in part.listed]
-    count, warm = scenario.documents.count, scenario.documents.warm
-    bodies = list(auction_documents(scenario.seed, count + warm + (_SAMPLE if scenario.plan else 0)))
+    count, warm = scenario.documents.known, scenario.documents.warm
+    bodies = list(auction_documents(scenario.seed, count + warm + _sampled(scenario)))
     first = [*listed, *wishes[: part.count]]
     rest = iter(drawn[ready:])
     joining = {
@@ -71,6 +75,16 @@ def cast_of(scenario: Scenario) -> Cast:
     return Cast(
         first, wishes[part.count :], bodies[:count], bodies[count + warm :], bodies[count : count + warm], joining
     )
+
+
+def endless_documents(scenario: Scenario) -> Iterator[bytes]:
+    """Draw documents for a full load, one at a time: those behind the ones that come before it."""
+    before = scenario.documents.warm + _sampled(scenario)
+    return islice(auction_documents(scenario.seed, sys.maxsize), before, None)
+
+
+def _sampled(scenario: Scenario) -> int:
+    return _SAMPLE if scenario.plan else 0
 
 
 def links_of(scenario: Scenario) -> tuple[Link, dict[tuple[str, str], Link]]:

@@ -39,7 +39,7 @@ def figures_of(
         "scenario": scenario.title, "about": scenario.about, "seed": scenario.seed, "hosts": hosts,
         "host_count": len(scenario.everybody), "subscriptions": len(story.owed),
         "distinct": len({one.pattern.text for one in story.owed.values()}), "documents": len(story.documents),
-        "rate": scenario.documents.rate, "is_complete": story.is_complete,
+        "rate": scenario.documents.rate, "load": _load(story), "is_complete": story.is_complete,
         "broke_off": story.broke_off,
         "expected": verdict.expected, "delivered": verdict.delivered, "wrong": verdict.wrong,
         "early": verdict.early, "gaps": verdict.gaps, "errors": verdict.errors,
@@ -58,13 +58,29 @@ def figures_of(
             [round(due[number] - story.began, 3), round(seconds, 4)] for number, seconds in sorted(slowest.items())
         ],
         "happened": [[one.at, one.what, one.outcome] for one in story.happened],
-        "spans": spans(story.happened, story.plans), "plans": story.plans,
+        "spans": [*_loaded(scenario, story), *spans(story.happened, story.plans)], "plans": story.plans,
         "packets": story.packets, "seconds": story.seconds, "machines": _machines(story),
         "cpu_s": cpu_s,
     }  # fmt: skip
     found["violations"] = [*_broken(story), *verdict.violations, *failures(scenario.expect, story)]
     found["violations"] += unmet(scenario.expect, found)
     return found
+
+
+def _load(story: Story) -> dict[str, float]:
+    """Say how many documents were published in how long, and how much of that they waited for room."""
+    count, seconds = sum(not one.is_warm for one in story.documents), story.published_s
+    told = {"seconds": seconds, "per_s": max(count - 1, 0) / seconds if seconds else 0.0}
+    return {"documents": count, **{name: round(value, 2) for name, value in told.items()},
+            "held_back": round(story.held_back_s / seconds, 3) if seconds else 0.0}  # fmt: skip
+
+
+def _loaded(scenario: Scenario, story: Story) -> list[tuple[float, float | None, str]]:
+    """Say from when to when there was full load, if it was asked for."""
+    if scenario.documents.per_s is not None:
+        return []
+    load = _load(story)
+    return [(0.0, load["seconds"], f"full load: {load['documents']:,} documents, {load['per_s']:.1f}/s")]
 
 
 def _broken(story: Story) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from scenarios.scenario_file import SOURCE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -40,6 +42,22 @@ class LinkFaults:
     def heal(self) -> None:
         """End all cuts."""
         self._cuts.clear()
+
+    @property
+    def cut_off(self) -> set[str]:
+        """The hosts that nothing of the source reaches now.
+
+        >>> from scenarios.hosts.links import Link
+        >>> faults = LinkFaults(["source", "a", "b", "c"], Link(), {})
+        >>> faults.cut(1, ["a"])
+        >>> faults.cut(2, ["source", "c"])
+        >>> sorted(faults.cut_off)
+        ['a', 'b']
+        """
+        found: set[str] = set()
+        for some in list(self._cuts.values()):  # another thread may change them
+            found |= set(self.everybody).difference(some) if SOURCE in some else set(some)
+        return found
 
     def shape(self) -> dict[str, Any]:
         """Return what lies between hosts now, as the carrier is told it.

@@ -56,6 +56,9 @@ def _headline(found: dict[str, Any]) -> str:
         f"{count_text(found['wrong'])} wrong. The source fed {count_text(found['source_feeds'])} of them "
         f"({percent_text(found['source_share'])})."
     )
+    if found["rate"] == "full":
+        count, per_s = found["load"]["documents"], found["load"]["per_s"]
+        lede += f" At full load {count_text(count)} documents were published, {per_s:.1f} per second."
     saved = 1 - found["bytes_sent"].get(SOURCE, 0) / max(found["direct_bytes"], 1)
     tiles = [
         ("Delivery, average", _seconds(found["delivery_s"], "avg")),
@@ -102,7 +105,7 @@ def _tone(text: str) -> str:
     match text.partition(" ")[0]:
         case "replan":
             return "loga"
-        case "subscribe" | "unsubscribe" | "start" | "thaw" | "heal" | "join":
+        case "subscribe" | "unsubscribe" | "start" | "thaw" | "heal" | "join" | "full":
             return "ties"
         case "stop" | "leave":
             return "improvement"

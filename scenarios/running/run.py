@@ -1,26 +1,28 @@
 """One run of a scenario: hosts laid out, daemons started, documents published while faults happen, all torn down.
 
-A thread publishes in order, at the rate, and asks again while the source is away; events happen in the thread of
-the run, and what has to wait for answers in threads of their own. Times count from the first document. What
-everybody got is judged afterwards, from the stores, also if the run could not be carried through.
+A thread publishes in order, at the rate, or several as fast as the network takes it, and asks again while the
+source is away; events happen in the thread of the run, and what has to wait for answers in threads of their own.
+Times count from the first document. What everybody got is judged afterwards, from the stores, also if the run
+could not be carried through.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from peer.errors import CommandError
 from scenarios.processes import DaemonFailed
-from scenarios.running.cast import cast_of, links_of
+from scenarios.running.cast import cast_of, endless_documents, links_of
 from scenarios.running.daemons import LOOK_S, Daemons
 from scenarios.running.faults import Faults
 from scenarios.running.link_faults import LinkFaults
+from scenarios.running.load import AT_ONCE, FullLoad, at_rate
 from scenarios.running.members import Members, peer_options
 from scenarios.running.patience import Errands, Patience
 from scenarios.running.plans import Plans
+from scenarios.running.publishing import Publishing
 from scenarios.running.story import RunFailed, Story
 from scenarios.running.subscribing import Subscribing
 from scenarios.running.truth import Published
@@ -28,7 +30,7 @@ from scenarios.scenario_file import SOURCE
 from scenarios.timeline import timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scenarios.hosts.places import Places
     from scenarios.processes import ProcessNetwork
@@ -61,7 +63,7 @@ class Run:
         self.story = Story()
         self._cast = cast_of(scenario)
         self._daemons = Daemons(network, scenario.names)
-        self._patience, self._publishing = Patience(scenario.settle_s), Patience(scenario.settle_s)
+        self._patience, self._insistence = Patience(scenario.settle_s), Patience(scenario.settle_s)
         self._errands = Errands(self._patience)
         self._plans = Plans(network.home(SOURCE), network.folder / "planning")
         self._subscribing = Subscribing(self._daemons, self.story, self._patience, scenario.seed)
@@ -69,11 +71,13 @@ class Run:
             self.story, self._daemons, self._subscribing, self._patience,
             options=peer_options(scenario), wishes=self._cast.joining,
         )  # fmt: skip
+        links = LinkFaults([SOURCE, *scenario.everybody], *links_of(scenario))
         self._faults = Faults(
             self.story, self._daemons, self._subscribing, members, self._cast.later, errands=self._errands,
-            links=LinkFaults([SOURCE, *scenario.everybody], *links_of(scenario)), places=places, plans=self._plans,
+            links=links, places=places, plans=self._plans,
         )  # fmt: skip
-        self._failed: list[BaseException] = []
+        self._full = FullLoad(self.story, self._daemons, links, scenario.documents.ahead)
+        self._publisher = Publishing(self.story, self._publish_one)
 
     def play(self) -> Story:
         """Run all of it, or as much as can be: why it was broken off is part of the story. Before the daemons run
@@ -174,45 +178,48 @@ class Run:
                 time.sleep(_LOOK_S)
 
     def _publish(self) -> None:
-        """Publish at the rate while events happen."""
-        events, count = timeline(self._scenario), len(self._cast.documents)
-        self._told(f"publishing {count:,} documents at {self._scenario.documents.rate:g}/s")
+        """Publish while events happen."""
+        events, part = timeline(self._scenario), self._scenario.documents
+        how = (
+            f"{part.known:,} documents at {part.per_s:g}/s"
+            if part.per_s
+            else f"at full load for {part.last_s:g} s"
+        )
+        self._told(f"publishing {how}")
         self.story.began = time.time()
         begun = time.monotonic()
-        publisher = threading.Thread(target=self._publish_all, args=(begun,), daemon=True)
-        publisher.start()
+        self._publisher.begin(self._due(begun), begun, 1 if part.per_s else AT_ONCE)
         try:
             for event in events:
                 while (rest := begun + event.at - time.monotonic()) > 0:
-                    self._look_on(min(rest, _LOOK_S))
+                    self._look_on(begun, min(rest, _LOOK_S))
                 self._told(event.shown)
                 self._faults.happen(event, round(time.monotonic() - begun, 2))
-            while publisher.is_alive():
-                self._look_on(_LOOK_S)
+            while self._publisher.is_under_way:
+                self._look_on(begun, _LOOK_S)
         finally:
-            self._publishing.is_over.set()
-            publisher.join(_END_S)  # if a daemon that is halted keeps it waiting, that daemon's end frees it
-        if self._failed:
-            raise self._failed[0]
+            self._insistence.is_over.set()
+            self._publisher.wait(_END_S)  # if a daemon that is halted keeps it waiting, that daemon's end frees it
+        if self._publisher.failed:
+            raise self._publisher.failed[0]
 
-    def _look_on(self, seconds: float) -> None:
+    def _look_on(self, begun: float, seconds: float) -> None:
         time.sleep(seconds)
-        done = sum(not one.is_warm for one in self.story.documents)
-        self._going("publishing", done, len(self._cast.documents))
+        part = self._scenario.documents
+        if part.per_s is None:
+            self._going("seconds of full load", round(time.monotonic() - begun), round(part.last_s))
+        else:
+            self._going("publishing", sum(not one.is_warm for one in self.story.documents), part.known)
 
-    def _publish_all(self, begun: float) -> None:
-        try:
-            for i, body in enumerate(self._cast.documents):
-                due = begun + i / self._scenario.documents.rate
-                if self._publishing.is_over.wait(max(0.0, due - time.monotonic())):
-                    return
-                number = self._publish_one(f"document-{i}", body)
-                self.story.documents.append(Published(number, self.story.began + due - begun, body))
-        except BaseException as exc:  # raised again by the thread of the run
-            self._failed.append(exc)
+    def _due(self, begun: float) -> Iterator[tuple[float, bytes]]:
+        """Yield each document when it is to be published, and that time."""
+        part, is_over = self._scenario.documents, self._insistence.is_over
+        if part.per_s is not None:
+            return at_rate(self._cast.documents, part.per_s, begun, is_over)
+        return self._full.documents(endless_documents(self._scenario), begun + part.last_s, is_over)
 
     def _publish_one(self, name: str, body: bytes) -> int:
-        return self._publishing.ask(lambda patience_s: self._network.publish(name, body, patience_s=patience_s))
+        return self._insistence.ask(lambda patience_s: self._network.publish(name, body, patience_s=patience_s))
 
     def _settle(self) -> None:
         """Bring everybody back, and wait until all are complete."""

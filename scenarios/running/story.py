@@ -67,3 +67,7 @@ class Story:
     """Why the run was not carried through."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each phase took."""
+    published_s: float = 0.0
+    """How long documents were published, those before the first aside."""
+    held_back_s: float = 0.0
+    """How much of that they waited for room, at full load."""

@@ -68,15 +68,17 @@ def strip(
 
 
 def _span(left: float, right: float, top: float, text: str, tone: str) -> list[str]:
-    """Draw a bar in its lane with its text beside it, and a pale band up through the chart."""
-    width = right - left
-    has_room_right = right + 8 + len(text) * _LETTER <= WIDTH
-    place, anchor = (right + 6, "start") if has_room_right else (left - 6, "end")
+    """Draw a bar in its lane with its text beside it, or on it if there is no room on either side, and a pale band
+    up through the chart."""
+    width, needed = right - left, 8 + len(text) * _LETTER
+    place, anchor, shade = right + 6, "start", tone
+    if right + needed > WIDTH:
+        place, anchor, shade = (left - 6, "end", tone) if left >= needed else (left + 6, "start", "")
     return [
         f'<rect class="fill {tone}" style="opacity:.1" x="{left:.1f}" y="{_TOP}" width="{width:.1f}" '
         f'height="{top - _TOP:.1f}"/>',
         f'<rect class="fill {tone}" x="{left:.1f}" y="{top + 4:.1f}" width="{width:.1f}" height="{_LANE - 8}" '
         f'rx="2"><title>{escaped(text)}</title></rect>',
-        f'<text class="flag {tone}" x="{place:.1f}" y="{top + 15:.1f}" text-anchor="{anchor}">'
+        f'<text class="{f"flag {shade}".strip()}" x="{place:.1f}" y="{top + 15:.1f}" text-anchor="{anchor}">'
         f"{escaped(text)}</text>",
     ]

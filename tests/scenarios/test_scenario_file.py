@@ -1,10 +1,12 @@
 """Scenario files: what is wrong is said before anything starts; what ships is right."""
 
+from itertools import islice
+
 import pytest
 
 from peer.cli import main
 from scenarios.commands.scenario import _shipped
-from scenarios.running.cast import cast_of, links_of
+from scenarios.running.cast import cast_of, endless_documents, links_of
 from scenarios.scenario_file import BadScenario, parse_scenario
 from scenarios.timeline import timeline
 
@@ -55,6 +57,21 @@ GOOD = "title = 'x'\n[subscriptions]\ncount = 4\n"
             "[[faults]]\nat = 3\nkill = ['h02']",
             r"faults\[2\]\.kill: at 3 s h02 is gone since 1 s",
         ),
+        ("[documents]\nrate = 'fast'", r"matching regex '\^full\$' - at `\$\.documents\.rate`"),
+        ("[documents]\nrate = 0", r"\$\.documents\.rate"),
+        ("[documents]\nrate = 'full'", r"documents\.seconds: say for how long"),
+        ("[documents]\nrate = 'full'\nseconds = 0", r"\$\.documents\.seconds"),
+        (
+            "[documents]\nrate = 'full'\nseconds = 9\ncount = 3",
+            r"documents\.count: at rate = \"full\" the network",
+        ),
+        ("[documents]\nrate = 'full'\nseconds = 9\nahead = 0", r"\$\.documents\.ahead"),
+        ("[documents]\nseconds = 9", r"documents\.seconds: it goes with rate = \"full\""),
+        ("[documents]\nrate = 2\nahead = 9", r"documents\.ahead: it goes with rate = \"full\""),
+        (
+            "[documents]\nrate = 'full'\nseconds = 9\n[[faults]]\nat = 8\nkill = ['source']",
+            r"faults\[0\]\.kill: the source is away for good",
+        ),
         ("nonsense", "after a key"),
     ],
 )
@@ -85,8 +102,26 @@ def test_what_ships_is_right(name):
     scenario = parse_scenario(_shipped()[name], name)
     assert scenario.title == name
     assert scenario.about.endswith(".")
-    last = scenario.documents.count / scenario.documents.rate
+    part = scenario.documents
+    last = part.last_s if part.per_s is None else part.known / part.per_s
     assert all(event.at <= last for event in timeline(scenario))
+
+
+def test_the_biggest_feeder_dies_at_full_load_which_goes_on_when_it_is_back():
+    scenario = parse_scenario(_shipped()["biggest-feeder-dies"], "x")
+    assert scenario.documents.rate == "full"
+    kills = [fault for fault in scenario.faults if fault.kill == ["largest-feeder"]]
+    assert len(kills) == len(scenario.faults) > 0
+    assert all(0 < one.at < one.at + one.seconds < scenario.documents.last_s for one in kills)
+
+
+def test_the_documents_of_a_full_load_are_others_than_those_before_it():
+    text = GOOD + "[plan]\n[documents]\nrate = 'full'\nseconds = 9\nwarm = 2"
+    scenario = parse_scenario(text, "x")
+    cast = cast_of(scenario)
+    more = list(islice(endless_documents(scenario), 30))
+    assert cast.documents == []
+    assert len({*cast.warm, *cast.sample, *more}) == 2 + 5 + 30
 
 
 @pytest.mark.parametrize("name", sorted(_shipped()))

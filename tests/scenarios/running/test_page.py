@@ -25,7 +25,8 @@ def found():
     return {
         "scenario": "made up", "about": "", "seed": 1, "hosts": "loopback", "host_count": 2, "subscriptions": 4,
         "expected": 8, "delivered": 8, "wrong": 0, "gaps": 0, "failovers": 1, "broke_off": "",
-        "source_feeds": 2, "source_share": 0.5,
+        "source_feeds": 2, "source_share": 0.5, "rate": 4.0,
+        "load": {"documents": 3, "seconds": 2.0, "per_s": 1.0, "held_back": 0.0},
         "delivery_s": spread(delivery), "view_latency_s": spread([0.2]), "delivery_curve_s": curve(delivery),
         "level_latency_s": {name: spread(values) for name, values in level.items()},
         "level_curves_s": {name: curve(values) for name, values in level.items()}, "levels": {"1": 2, "2": 2},
@@ -51,6 +52,24 @@ def test_a_fault_is_drawn_from_when_to_when():
     (killed, for_s), (cut, lasts) = bars
     assert for_s / (cut - killed) == pytest.approx(2 / 3, rel=0.01)
     assert lasts / (cut - killed) == pytest.approx(5 / 3, rel=0.01)
+
+
+def test_a_text_that_has_no_room_beside_its_bar_is_on_it():
+    said = "full load: 1,574 documents, 52.3/s"
+    drawn = strip("times", [(0.0, 1.0), (10.0, 2.0)], [(0.0, 10.0, said, "ties"), (9.0, 10.0, said, "ties")])
+    places = re.findall(r'<text class="flag[ a-z]*" x="([\d.-]+)" y="[\d.]+" text-anchor="(\w+)">', drawn)
+    bars = re.findall(r'x="([\d.]+)" y="[\d.]+" width="[\d.]+" height="14"', drawn)
+    assert [anchor for _, anchor in places] == ["start", "end"]
+    assert all(float(x) > 0 for x, _ in places)
+    assert float(bars[0]) < float(places[0][0]) < float(bars[1])
+
+
+def test_the_page_says_what_full_load_was():
+    load = {"documents": 1574, "seconds": 30.1, "per_s": 52.3, "held_back": 0.6}
+    assert "At full load 1,574 documents were published, 52.3 per second." in page(
+        found() | {"rate": "full", "load": load}
+    )
+    assert "full load" not in page(found())
 
 
 def test_what_lasts_much_longer_than_the_documents_is_cut_off():

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from peer.cli import main
+from scenarios.commands.scenario import summary
 from scenarios.running.run import Run
 from scenarios.running.stage import play
 from scenarios.scenario_file import parse_scenario
@@ -63,6 +64,29 @@ def test_a_scenario_runs_is_judged_and_told(tmp_path, capsys):
     again = ["scenario", "run", str(path), "--out", str(out)]
     assert main(again) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(280)
+def test_at_full_load_a_fault_falls_into_the_load_which_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "full.toml"
+    path.write_text(
+        "title = 'full'\n[hosts]\ncount = 3\n[subscriptions]\ncount = 9\nlimit = 2\n"
+        "[documents]\nrate = 'full'\nseconds = 8\nahead = 20\n"
+        "[[faults]]\nat = 2\nkill = ['largest-feeder']\nseconds = 2\n"
+    )
+    assert main(["scenario", "run", str(path), "--json", "--hosts", "loopback"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["violations"] == []
+    assert found["rate"] == "full"
+    load, killed = found["load"], found["happened"][0][0]
+    assert load["documents"] == found["documents"] == found["delivery_s"]["count"]
+    assert load["per_s"] == pytest.approx((load["documents"] - 1) / load["seconds"], rel=0.01)
+    assert min(at for at, _ in found["deliveries"]) < killed < max(at for at, _ in found["deliveries"])
+    begin, end, text = found["spans"][0]
+    assert (begin, end) == (0, load["seconds"])
+    assert text == f"full load: {load['documents']:,} documents, {load['per_s']:.1f}/s"
+    assert "At full load" in summary(found)
 
 
 @pytest.mark.timeout(200)
