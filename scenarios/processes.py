@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.home import Conversation, ask, ask_one
+from scenarios.hosts.lines import Lines, Silence
 from scenarios.hosts.places import Loopback
 from scenarios.warm_starts import WarmStarts
 
@@ -28,19 +30,29 @@ if TYPE_CHECKING:
     from scenarios.warm_starts import Process
 
 SOURCE: Final = "source"
+READY_S: Final = 300.0
+"""How long a daemon may take to listen: after an installation the first one compiles, and machines may be slow."""
 _STOP_S: Final = 10.0
 _LONGEST: Final = 400
 
 
 class DaemonFailed(Exception):
-    """A daemon did not start; the message is what it wrote."""
+    """``daemon`` did not start, or not in time; the message says so, and what it wrote last."""
+
+    def __init__(self, message: str, daemon: str) -> None:
+        super().__init__(message)
+        self.daemon = daemon
 
 
 class ProcessNetwork:
-    """Daemons by name; ``running`` ends them all. With ``warm`` they start at once."""
+    """Daemons by name; ``running`` ends them all. With ``warm`` they start at once. ``ready_s``: how long each may
+    take to listen."""
 
-    def __init__(self, folder: Path, warm: WarmStarts | None = None, places: Places | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, warm: WarmStarts | None = None, places: Places | None = None, *,
+        ready_s: float = READY_S,
+    ) -> None:  # fmt: skip
+        self.folder, self.ready_s = folder, ready_s
         self._warm, self._places = warm, places or Loopback()
         self._processes: dict[str, Process] = {}
         self._ports = ("0", "0")
@@ -58,15 +70,16 @@ class ProcessNetwork:
 
     def start_source(self, *options: str) -> None:
         """Make the network, the first time, and run its source."""
-        from overlay.identity import create_network
-
-        if not self.home(SOURCE).exists():
-            create_network(self.home(SOURCE), "demo", datetime.now(UTC))
         self.begin_source(*options)
         self.await_ready(SOURCE)
 
     def begin_source(self, *options: str) -> None:
-        """Start the source's process without waiting for it; it listens where it did before."""
+        """Make the network, the first time, and start its source's process without waiting for it; it listens
+        where it did before."""
+        from overlay.identity import create_network
+
+        if not self.home(SOURCE).exists():
+            create_network(self.home(SOURCE), "demo", datetime.now(UTC))
         self._options[SOURCE] = options or self._options.get(SOURCE, ())
         ports = "--port", self._ports[0], "--enrolment-port", self._ports[1]
         self._processes[SOURCE] = self._spawn(
@@ -98,12 +111,21 @@ class ProcessNetwork:
         """Those of them that have ended by themselves."""
         return [name for name in self.running if self._processes[name].poll() is not None]
 
+    def has_spoken(self, name: str, patience_s: float) -> bool:
+        """Wait until a daemon that was started says that it listens, or ends, for so long; say whether it did."""
+        output = self._processes[name].stdout
+        return output is None or bool(select.select([output], [], [], patience_s)[0])
+
     def await_ready(self, name: str) -> dict[str, Any]:
-        """Wait until a daemon listens."""
+        """Wait until a daemon listens; ``DaemonFailed`` if it has ended, or does not in time."""
         process = self._processes[name]
-        line = process.stdout.readline() if process.stdout is not None else b""
+        try:
+            line = Lines(process.stdout.fileno()).next(self.ready_s) if process.stdout is not None else b""
+        except Silence:
+            why = f"{name} was not ready within {self.ready_s:g} s; {self.last_words(name)}"
+            raise DaemonFailed(why, name) from None
         if not line:
-            raise DaemonFailed(f"{name} did not start; {self.last_words(name)}")
+            raise DaemonFailed(f"{name} did not start; {self.last_words(name)}", name)
         found: dict[str, Any] = json.loads(line)
         if name == SOURCE:
             self._ports = str(found["port"]), str(found["enrolment_port"])
@@ -188,7 +210,10 @@ class ProcessNetwork:
     def _spawn(self, name: str, *command: str) -> Process:
         words, log_path = [*command, "--home", str(self.home(name)), "--json"], self.folder / f"{name}.log"
         if self._warm is not None:
-            return self._warm.spawn(words, log_path, self._places.namespace(name))
+            try:
+                return self._warm.spawn(words, log_path, self._places.namespace(name), patience_s=self.ready_s)
+            except OSError as exc:
+                raise DaemonFailed(f"{name} could not be started: {exc}", name) from exc
         with open(log_path, "ab") as log:
             return self._places.spawn(
                 name, [sys.executable, "-m", "peer", *words],
@@ -203,11 +228,13 @@ def _ended(process: Process) -> None:
 
 
 @contextmanager
-def running(folder: Path, *, is_warm: bool = False, places: Places | None = None) -> Iterator[ProcessNetwork]:
+def running(
+    folder: Path, *, is_warm: bool = False, places: Places | None = None, ready_s: float = READY_S
+) -> Iterator[ProcessNetwork]:
     """Run a network in a folder; whatever happens, all its daemons are ended. ``is_warm``: they start at once, by
     forking one process that has loaded everything. ``places``: where they are, if not all on loopback."""
     with WarmStarts() if is_warm else nullcontext() as warm:
-        network = ProcessNetwork(folder, warm, places)
+        network = ProcessNetwork(folder, warm, places, ready_s=ready_s)
         try:
             yield network
         finally:

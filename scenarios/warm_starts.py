@@ -96,9 +96,12 @@ class WarmStarts:
                 start_new_session=True,
             )
 
-    def spawn(self, command: list[str], log: Path, namespace: int | None = None) -> Process:
+    def spawn(
+        self, command: list[str], log: Path, namespace: int | None = None, *, patience_s: float | None = None
+    ) -> Process:
         """Run a command of ``distributary``, in a network namespace (an open file) if one is given; it writes its
-        log to the end of a file."""
+        log to the end of a file. ``patience_s``: how long the process that forks may take to load (for ever);
+        ``TimeoutError`` if it takes longer, and nothing can be started any more then."""
         self._has_started = True
         (output, to_output), (life, to_life) = os.pipe(), os.pipe()
         with self._turn, open(log, "ab") as errors:
@@ -109,10 +112,16 @@ class WarmStarts:
             finally:
                 os.close(to_output)
                 os.close(to_life)
-            told = self._ours.recv(_MOST_BYTES)
+            told = self._answer(patience_s)
         if not told:
             raise BrokenPipeError("the process that starts daemons has ended")
         return Forked(int(told), output, life)
+
+    def _answer(self, patience_s: float | None) -> bytes:
+        if not select.select([self._ours], [], [], patience_s)[0]:
+            self._ours.close()  # an answer that comes later would be taken for the next one
+            raise TimeoutError(f"the process that starts daemons has not answered for {patience_s:g} s")
+        return self._ours.recv(_MOST_BYTES)
 
     def __enter__(self) -> WarmStarts:
         return self

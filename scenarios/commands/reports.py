@@ -31,10 +31,18 @@ class Folders:
         from scenarios.running.page import write_pages
 
         write_pages(found, self.report)
-        if found["violations"] and self.report != self.stage:
-            for log in sorted((self.stage / "hosts").glob("*.log")):
-                shutil.copy(log, self.report)
+        if found["violations"]:
+            self.keep_logs()
         return self.report / "report.html"
+
+    def keep_logs(self) -> Path:
+        """Keep the daemons' logs, beside the report if there is one, and return where they are then."""
+        logs = self.stage / "hosts"
+        if self.report == self.stage:
+            return logs
+        for log in sorted(logs.glob("*.log")):
+            shutil.copy(log, self.report)
+        return self.report
 
 
 @contextmanager

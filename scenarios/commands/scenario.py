@@ -125,7 +125,8 @@ def _run(arguments: argparse.Namespace) -> int:
             with gate.open():
                 found = play(scenario, arguments.hosts, where.stage, shown.told, shown.going)
         except CannotRun as exc:
-            raise CommandError(str(exc)) from None
+            log = f" (its log: {where.keep_logs() / exc.daemon}.log)" if exc.daemon else ""
+            raise CommandError(f"{exc}{log}") from None
         shown.told(f"the report is {where.write(found)}")
     if arguments.json:
         emit(found)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SILENCE_S: Final = 180.0
 """The other side says something more often than that."""
+READY_S: Final = 150.0
+"""How long it may take until a daemon can be started: nothing is heard meanwhile, so less than ``SILENCE_S``."""
 _CHUNK: Final = 1 << 18
 _MOST_ASKED: Final = 64
 """One thing is asked at a time, besides signs of life."""
@@ -60,7 +62,7 @@ def main(folder: str, address: str) -> int:
         _say({"failed": f"{folder}: {exc.strerror}"})
         return 1
     try:
-        with running(place, is_warm=True, places=_Here(address)) as network:
+        with running(place, is_warm=True, places=_Here(address), ready_s=READY_S) as network:
             try:
                 _say({"agent": version("distributary")})
                 _serve(network)
@@ -104,13 +106,15 @@ def _do(network: ProcessNetwork, do: str, told: dict[str, Any]) -> dict[str, Any
     match do:
         case "time":
             return {"time": time.time()}
-        case "start_source":
-            network.start_source(*told["options"])
+        case "begin_source":
+            network.begin_source(*told["options"])
         case "enrol":
             network.enrol(name, told["token"])
         case "begin_peer":
             network.begin_peer(name, *told["options"])
         case "await_ready":
+            if not network.has_spoken(name, told["patience_s"]):
+                return {"ready": None, "last_words": network.last_words(name)}
             return {"ready": network.await_ready(name)}
         case "kill":
             network.kill(name)

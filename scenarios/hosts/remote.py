@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 _SIGN_OF_LIFE_S: Final = 30.0
+_MOMENT_S: Final = 0.2
+_PAUSE_S: Final = 0.02
 
 
 class OverSsh(Loopback):
@@ -56,9 +59,9 @@ class RemoteNetwork(ProcessNetwork):
         """Return where a daemon's results are after ``collect``."""
         return self.folder / name / "results.sqlite"
 
-    def start_source(self, *options: str) -> None:
-        """Make the network, the first time, and run its source."""
-        self._do(SOURCE, "start_source", options=options)
+    def begin_source(self, *options: str) -> None:
+        """Make the network, the first time, and start its source's process without waiting for it."""
+        self._do(SOURCE, "begin_source", options=options)
 
     def enrol(self, name: str, token: str) -> None:
         """Let a machine join."""
@@ -75,8 +78,14 @@ class RemoteNetwork(ProcessNetwork):
         return sorted(name for first in at for name in self._do(first, "ended")["ended"])
 
     def await_ready(self, name: str) -> dict[str, Any]:
-        """Wait until a daemon listens."""
-        ready: dict[str, Any] = self._do(name, "await_ready")["ready"]
+        """Wait until a daemon listens, a moment at a time: others may ask the same machine for something."""
+        end = time.monotonic() + self.ready_s
+        while (told := self._do(name, "await_ready", patience_s=_MOMENT_S))["ready"] is None:
+            if time.monotonic() > end:
+                why = f"{name} was not ready within {self.ready_s:g} s; {told['last_words']}"
+                raise DaemonFailed(f"{self._connections[name].machine}: {why}", name)
+            time.sleep(_PAUSE_S)
+        ready: dict[str, Any] = told["ready"]
         return ready
 
     def kill(self, name: str) -> None:
@@ -111,7 +120,7 @@ class RemoteNetwork(ProcessNetwork):
         try:
             return self._connections[name].call(do, name=name, **what)
         except Refused as exc:
-            raise DaemonFailed(str(exc)) from None
+            raise DaemonFailed(str(exc), name) from None
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +31,11 @@ _OF_LINKS: Final = ("cut", "heal", "loss", "rtt_ms")
 
 
 class CannotRun(Exception):
-    """The hosts cannot be laid out, or a daemon did not do what it must for the run to go on."""
+    """The hosts cannot be laid out, or ``daemon`` did not start, whose log is with the others."""
+
+    def __init__(self, message: str, daemon: str = "") -> None:
+        super().__init__(message)
+        self.daemon = daemon
 
 
 def play(
@@ -49,10 +53,17 @@ def play(
     try:
         with ExitStack() as stack:
             places, network = _laid_out(scenario, hosts, stage, told, stack)
-            story = Run(scenario, network, places, told, going).play()
+            try:
+                story = Run(scenario, network, places, told, going).play()
+            except DaemonFailed:
+                with suppress(DaemonFailed, HostLost):
+                    network.collect()  # logs that are on other machines are gone with them else
+                raise
             told("ending the daemons")
             network.collect()
-    except (DaemonFailed, HostLost, BadHosts) as exc:
+    except DaemonFailed as exc:
+        raise CannotRun(str(exc), exc.daemon) from exc
+    except (HostLost, BadHosts) as exc:
         raise CannotRun(str(exc)) from exc
     told("comparing with direct matching")
     owed = list(story.owed.values())
