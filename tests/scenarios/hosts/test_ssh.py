@@ -40,6 +40,24 @@ at = 2.3
 stop = ["h00"]
 """
 
+CHURN = """
+title = "churn"
+settle_s = 100
+[hosts]
+count = 2
+[subscriptions]
+count = 6
+limit = 2
+[documents]
+count = 24
+rate = 3
+[[faults]]
+at = 0.5
+join = 1
+[[faults]]
+at = 4
+leave = ["h00"]
+"""
 
 LONG = """
 title = "long"
@@ -112,6 +130,50 @@ def test_a_scenario_runs_on_machines_reached_by_ssh_and_leaves_nothing_there(sta
     assert left_at(folder) == []
     assert processes_with("scenario\0agent\0--folder\0" + str(folder)) == []
     assert list((folder / "tmp").iterdir()) == []
+
+
+@pytest.mark.timeout(280)
+def test_hosts_join_and_leave_a_network_on_machines_reached_by_ssh(stage):
+    folder, _ = stage
+    (folder / "churn.toml").write_text(CHURN)
+    out = folder / "churn"
+    words = folder / "churn.toml", "--hosts", f"ssh:{folder / 'machines.txt'}", "--out", out, "--json"
+    with running(stage, *words) as process:
+        told, log = process.communicate(timeout=250)
+    if SSHD is None:
+        assert "127.0.0.1:1 (machines.txt line 1): " in log
+        return
+    assert process.returncode == 0, log
+    found = json.loads(told)
+    assert found["violations"] == []
+    assert [(what, outcome) for _, what, outcome in found["happened"]] == [
+        ("join 1", "h02: 5 made"), ("leave h00", "h00")
+    ]  # fmt: skip
+    assert (found["subscriptions"], found["host_count"]) == (6 + 5, 3)
+    assert found["delivered"] == found["expected"] > 60
+    for name in ("h00", "h01", "h02"):
+        assert (out / "hosts" / name / "results.sqlite").stat().st_size > 0
+    assert left_at(folder) == []
+    assert processes_with("scenario\0agent\0--folder\0" + str(folder)) == []
+
+
+@pytest.mark.timeout(280)
+def test_a_daemon_that_does_not_start_at_a_machine_is_named_and_its_log_is_brought_here(stage):
+    folder, _ = stage
+    lines = (folder / "machines.txt").read_text().splitlines()
+    (folder / "astray.txt").write_text(f"{lines[0]}\n{lines[-1]} inside=203.0.113.9")  # not an address of its own
+    with running(stage, folder / "long.toml", "--hosts", f"ssh:{folder / 'astray.txt'}") as process:
+        _, log = process.communicate(timeout=250)
+    assert process.returncode == 2
+    if SSHD is None:
+        assert "127.0.0.1:1" in log
+        return
+    last = log.splitlines()[-1]
+    assert "(astray.txt line 2): h00 did not start; " in last
+    kept = folder / last.rstrip(")").partition(" (its log: ")[2]
+    assert kept.name == "h00.log"
+    assert kept.read_text().strip()
+    assert left_at(folder) == []
 
 
 @pytest.mark.timeout(280)
