@@ -103,7 +103,7 @@ class DocumentsPart(_Part, frozen=True):
     published before, one when the one before is everywhere; they are judged, but their times do not count.
 
     The rate "full": as fast as the network takes them, for so many ``seconds``. The next one is published as soon
-    as every host lacks fewer than ``ahead`` of those before it (50)."""
+    as every host lacks fewer than ``ahead`` of those before it (100)."""
 
     count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
     rate: Annotated[float, msgspec.Meta(gt=0, le=10_000)] | Annotated[str, msgspec.Meta(pattern="^full$")] = 5.0

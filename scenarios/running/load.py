@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scenarios.running.link_faults import LinkFaults
     from scenarios.running.story import Story
 
-AHEAD: Final = 50
+AHEAD: Final = 100
 AT_ONCE: Final = 8
 """How many are handed to the source at once: each waits for its disk, and for its turn on a busy machine."""
 _LOOK_S: Final = 0.02
