@@ -19,7 +19,17 @@ from peer.daemon.questions import NotNow
 from peer.hosting.history import Stretch
 from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
-from peer.storage.result_values import Drain, End, Frontier, Results, State, Together, results_of, subscriptions_of
+from peer.storage.result_values import (
+    Drain,
+    End,
+    Frontier,
+    Kind,
+    Results,
+    State,
+    Together,
+    results_of,
+    subscriptions_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -64,10 +74,13 @@ class Storing:
         return Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
-        """Read results back, what is a reference in full."""
+        """Read results back, what is a reference in full. What the store has dropped meanwhile the host is told at
+        once, lest it passes for a gap: others may have it."""
         hosted = self._host.hosted.get(subscription)
         pattern = DOCUMENTS if hosted is None else hosted.outlet.pattern  # a relay has ended, and is referred to
         entries = self._store.entries(subscription, after, upto, most_bytes)
+        if entries and entries[0].kind is Kind.TRIMMED:
+            self._host.trimmed(subscription, entries[0].number)
         items = [item_of(pattern, entry) for entry in entries]
         return Stretch(items, items[-1].number if items else upto)
 

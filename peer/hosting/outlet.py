@@ -137,12 +137,14 @@ class Outlet:
             serving = feed.serving
             if serving.cursor >= self.history.frontier or not serving.may_send:
                 continue
+            items, upto = self.history.read(
+                serving.cursor, _AT_ONCE
+            )  # which may find that the store has dropped it
             if serving.cursor < self.history.lowest and not self.is_last_resort:
                 # Somebody else may still have it: the receiver looks there, and comes back later.
                 out.append((feed.site, Ended(serving.feed, "lost", "that is not stored here any more")))
                 del self.feeds[key]
                 continue
-            items, upto = self.history.read(serving.cursor, _AT_ONCE)
             try:
                 items = [self.resolve(item) for item in items]
                 if feed.matched is not None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "source"
 _BEAT_S: Final = 0.25
+_TRIMMING_S: Final = 0.05
 
 
 class PeerMachine:
@@ -168,8 +169,13 @@ class PeerMachine:
             kept = self.results.lowest(name)
             gone = [one for one in items if kept is None or one.number <= kept]
             self._dropped.setdefault(name, []).extend(gone)
-        for name, lowest in dropped.items():
-            self.host.trimmed(name, lowest)
+        # A daemon trims in a thread, and its host hears of it later.
+        self._agenda.after(_TRIMMING_S, self._trimmed, self.life, dropped)
+
+    def _trimmed(self, life: int, dropped: dict[str, int]) -> None:
+        if life == self.life and self.host is not None:
+            for name, lowest in dropped.items():
+                self.host.trimmed(name, lowest)
 
     # What the wires tell.
 
@@ -273,7 +279,10 @@ class PeerMachine:
         return Results(subscription, [entry_of(one) for one in items], Frontier(generation, upto))
 
     def stored(self, subscription: str, after: int, upto: int, most_bytes: int) -> Stretch:
-        """Read results back."""
+        """Read results back, as a daemon does."""
+        dropped = min(self.results.lowest(subscription) or 0, upto)
+        if self.host is not None and dropped > after:
+            self.host.trimmed(subscription, dropped)
         items = self._items(subscription, after, upto, most_bytes)
         return Stretch(items, items[-1].number if items else upto)
 

@@ -209,6 +209,16 @@ def test_who_needs_what_is_stored_no_more_is_told_so(is_last_resort):
     assert bool(box.feeds) is is_last_resort
 
 
+def test_what_reading_finds_dropped_is_no_gap_for_others_may_have_it():
+    def stored(after, upto, _):
+        box.history.lowest = 5  # the store has dropped it, and so far nobody has said so
+        return Stretch([Item(5, Kind.GAP, after=after)], 5)
+
+    box = Outlet(PATTERN, History(10, 0, stored), 1, "m0")
+    box.open("m1", asking("d", 1, after=3))
+    assert [frame for _, frame in box.pump()] == [Ended(1, "lost", "that is not stored here any more")]
+
+
 def test_a_sender_that_lacks_what_is_owed_is_replaced():
     machine = Machine((ONE,))
     machine.opened("m1", after=50)
