@@ -3,7 +3,7 @@
 The *wan* preset on loopback. Subscriptions are added step by step; at each step documents are published as fast
 as the source takes them. The rate at which everybody has them is what the network carries. Then, at the last step,
 documents come at shares of that rate, which shows how delivery times rise towards it; above it lag grows without
-end. The last line is JSON.
+end. Last, networks of other sizes get as many subscriptions. The last line is JSON.
 """
 
 import argparse
@@ -25,6 +25,9 @@ from scenarios.processes import running
 SEED = 1
 STEPS = (200, 1_000, 2_000, 4_000, 8_000)
 SHARES = (0.25, 0.5, 0.75, 0.9, 1.1)
+SIZES = (5, 10, 40)
+OF_SIZES = 2_000
+"""How many subscriptions networks of other sizes have."""
 FIGURES = (
     "documents_per_s",
     "delivery_p50_s",
@@ -39,7 +42,7 @@ def main():
     arguments = read_arguments()
     bodies = list(auction_documents(SEED, arguments.documents))
     patterns = wan(SEED, max(arguments.steps)).subscriptions
-    found = {"peers": arguments.peers, "relay": arguments.relay, "steps": {}, "rates": {}}
+    found = {"peers": arguments.peers, "relay": arguments.relay, "steps": {}, "rates": {}, "sizes": {}}
     with tempfile.TemporaryDirectory(prefix="bench-capacity-") as folder, running(Path(folder)) as network:
         bench = Bench(network, arguments, bodies)
         bench.start()
@@ -53,11 +56,26 @@ def main():
         for share in SHARES:
             say(f"publishing at {share:.0%} of {most} documents/s")
             found["rates"][str(share)] = figures(bench.phase(bodies, most * share))
+    for size in arguments.sizes:
+        say(f"{size} peers")
+        found["sizes"][str(size)] = of_size(size, arguments, patterns[:OF_SIZES], bodies)
     show(found)
     if arguments.svg:
         arguments.svg.write_text(picture(found))
     print(json.dumps(found))
     return 0
+
+
+def of_size(size, arguments, patterns, bodies):
+    """Return what a network of so many peers carries."""
+    own = argparse.Namespace(**{**vars(arguments), "peers": size})
+    with tempfile.TemporaryDirectory(prefix="bench-capacity-") as folder, running(Path(folder)) as network:
+        bench = Bench(network, own, bodies)
+        bench.start()
+        bench.subscribe(patterns)
+        bench.steady()
+        bench.calm()
+        return figures(bench.phase(bodies, None))
 
 
 def read_arguments():
@@ -66,6 +84,9 @@ def read_arguments():
     parser.add_argument("--documents", type=int, default=60, metavar="N", help="per phase (60)")
     parser.add_argument(
         "--steps", type=int, nargs="+", default=STEPS, metavar="N", help="subscriptions over all peers"
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", default=SIZES, metavar="N", help="other numbers of peers (5 10 40)"
     )
     parser.add_argument("--limit", type=int, default=30, metavar="B", help="of a subscription's feeds (30)")
     parser.add_argument("--relay", choices=MODES, default="auto", help="of the peers (auto)")
@@ -86,6 +107,9 @@ def show(found):
         table.add_row(f"{int(name):,} subscriptions, at once", *(f"{one[figure]:g}" for figure in FIGURES))
     for name, one in found["rates"].items():
         table.add_row(f"at {float(name):.0%} of what it carries", *(f"{one[figure]:g}" for figure in FIGURES))
+    for name, one in found["sizes"].items():
+        label = f"{OF_SIZES:,} subscriptions on {name} peers, at once"
+        table.add_row(label, *(f"{one[figure]:g}" for figure in FIGURES))
     Console(highlight=False).print(table)
 
 
