@@ -8,8 +8,8 @@ host takes whole documents (*relays*), and they come at a rate. Everything that 
 matching; exit status 1 if anything is wrong. Needs root. The last line is JSON.
 
 Under each plan documents are also published in *dilated* time: round trips are made 100 times as long, and what is
-measured is divided by 100. To the daemons it is as if the machine were 100 times as fast, so that 50 of them on two
-cores have four each (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation", NSDI 2006).
+measured is divided by 100. To the daemons it is as if the machine were 100 times as fast, so that 50 of them on
+two cores have four each (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation", NSDI 2006).
 """
 
 import argparse
