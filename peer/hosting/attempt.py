@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.receiving import Stage
-from peer.hosting.results import Joining
+from peer.hosting.results import Joining, trouble
+from rewriting.errors import ColumnsTooLargeError
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
-    from overlay.feeds.intake import Intake
+    from overlay.feeds.intake import Intake, Ready
     from overlay.feeds.receiving import Receiving
     from overlay.wire.frames import FromSender
     from peer.hosting.configuration import Input
@@ -85,6 +86,19 @@ class Attempt:
         for item in items:
             self.intake.take(number, item, feed.covered)
         self.intake.take(number, None, feed.covered)
+
+    def joined(self, ready: Ready, site: str) -> list[Item]:
+        """Compute results from what its inputs have; ``site``: the machine that it is on."""
+        items = list(ready.troubles)
+        for number, name, inputs in ready.documents:
+            try:
+                data = self.joining.join(inputs, own=self.sites == (site,))
+            except ColumnsTooLargeError as exc:
+                items.append(trouble(number, name, exc))
+                continue
+            if data:
+                items.append(Item(number, Kind.RESULTS, data, name=name))
+        return sorted(items, key=lambda item: item.number)
 
 
 def needed(pattern: Pattern, choice: tuple[Input, ...]) -> tuple[tuple[Input, ...], Joining]:

@@ -11,7 +11,6 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from overlay.feeds.items import Item, Kind
 from overlay.feeds.receiving import WINDOW
 from overlay.wire.errors import MalformedFrame
 from overlay.wire.frames import Cancel, Credit, Ended, Open
@@ -22,15 +21,14 @@ from peer.hosting.history import RECENT_BYTES, History
 from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
 from peer.hosting.relay import follow, may_be_relayed
-from peer.hosting.results import DOCUMENTS, trouble
-from rewriting.errors import ColumnsTooLargeError, RewritingError
+from peer.hosting.results import DOCUMENTS
+from rewriting.errors import RewritingError
 from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from overlay.feeds.intake import Ready
     from overlay.wire.frames import FromReceiver, FromSender
     from peer.hosting.attempt import Attempt
     from peer.hosting.company import Company
@@ -306,8 +304,6 @@ class Host:
             self._open(site, frame)
         elif isinstance(frame, Credit | Cancel):
             name = self._served.get((site, frame.feed), "")
-            if isinstance(frame, Cancel):
-                self._part()  # what is not wanted any more is forgotten, so all who want anything have to be there
             if name in self.hosted:
                 self.hosted[name].outlet.handle(site, frame)
                 self._wake(name)
@@ -352,7 +348,7 @@ class Host:
         if ready is None:
             return False
         try:
-            items = self._joined(hosted, ready)
+            items = [] if hosted.feeding.current is None else hosted.feeding.current.joined(ready, self.site)
         except RewritingError:
             hosted.feeding.frontier = before
             hosted.feeding.poisoned(now)
@@ -361,7 +357,7 @@ class Host:
         if hosted.feeding.current is not None:
             hosted.unsafe.append((ready.upto, hosted.feeding.current, ready.used))
         if hosted.is_draining and before >= hosted.end:
-            self._pass_on(hosted, ready.upto)
+            self._feed_on(hosted, ready.upto)
         else:
             part = (hosted.name, items, ready.upto)
             if hosted.is_relay and not (self.is_full or hosted.is_draining):
@@ -387,17 +383,10 @@ class Host:
         return self._port.stored(relay, number - 1, number, 1)
 
     def _feed_on(self, hosted: Hosted, upto: int) -> None:
-        """Take more although nothing can be stored, up to a limit; then whoever is fed must look elsewhere."""
+        """Take more although nothing is stored of it, up to a limit; then whoever is fed must look elsewhere."""
         if hosted.outlet.history.recent_bytes <= _MOST_UNSTORED:
             self._grant(hosted, upto)
         else:
-            for site, frame in hosted.outlet.end("gone"):
-                self.send(site, frame)
-
-    def _pass_on(self, hosted: Hosted, upto: int) -> None:
-        """Grant more for what is fed on but not stored; who is too far behind for memory must look elsewhere."""
-        self._grant(hosted, upto)
-        if hosted.outlet.history.recent_bytes > _MOST_UNSTORED:
             for site, frame in hosted.outlet.end("gone"):
                 self.send(site, frame)
 
@@ -405,21 +394,6 @@ class Host:
         while hosted.unsafe and hosted.unsafe[0][0] <= upto:
             _, attempt, sizes = hosted.unsafe.popleft()
             hosted.feeding.used(attempt, sizes, min(upto, hosted.committed))
-
-    def _joined(self, hosted: Hosted, ready: Ready) -> list[Item]:
-        attempt = hosted.feeding.current
-        if attempt is None:
-            return []
-        items = list(ready.troubles)
-        for number, name, inputs in ready.documents:
-            try:
-                data = attempt.joining.join(inputs, own=attempt.sites == (self.site,))
-            except ColumnsTooLargeError as exc:
-                items.append(trouble(number, name, exc))
-                continue
-            if data:
-                items.append(Item(number, Kind.RESULTS, data, name=name))
-        return sorted(items, key=lambda item: item.number)
 
     def _finish_draining(self, now: float) -> None:
         for name, hosted in [one for one in self.hosted.items() if one[1].is_draining]:

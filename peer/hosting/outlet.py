@@ -92,6 +92,7 @@ class Outlet:
         after = max(asked.after, self.history.lowest)
         cut = (asked.link, asked.query)
         serving = Serving(asked.feed, after, asked.credit)
+        self._drop((site, asked.feed))
         self.feeds[site, asked.feed] = _Feed(site, asked.downstream, serving, link, cut, matched)
         if matched:
             self._rematching.want(matched)
@@ -103,11 +104,15 @@ class Outlet:
         if feed is None:
             return  # it has ended meanwhile
         if isinstance(frame, Cancel):
-            del self.feeds[site, frame.feed]
-            if feed.matched:
-                self._rematching.keep({one.cut[1] for one in self.feeds.values() if one.matched})
+            self._drop((site, frame.feed))
         else:
             feed.serving.grant(frame.total, frame.acknowledged)
+
+    def _drop(self, key: tuple[str, int]) -> None:
+        """Forget a feed, if it is there, and what was matched for it alone."""
+        feed = self.feeds.pop(key, None)
+        if feed is not None and feed.matched is not None:
+            self._rematching.unwant(feed.cut[1])
 
     def at_level(self, level: int) -> list[tuple[str, FromSender]]:
         """Tell those who are fed that the level has changed, if it has."""
@@ -118,14 +123,16 @@ class Outlet:
 
     def site_lost(self, site: str) -> None:
         """Forget the feeds to a machine."""
-        self.feeds = {key: feed for key, feed in self.feeds.items() if feed.site != site}
+        for key in [key for key in self.feeds if key[0] == site]:
+            self._drop(key)
 
     def end(self, why: str) -> list[tuple[str, FromSender]]:
         """End all feeds."""
         told: list[tuple[str, FromSender]] = [
             (feed.site, Ended(feed.serving.feed, why, "")) for feed in self.feeds.values()
         ]
-        self.feeds.clear()
+        for key in list(self.feeds):
+            self._drop(key)
         return told
 
     def pump(self) -> list[tuple[str, FromSender]]:
@@ -137,13 +144,12 @@ class Outlet:
             serving = feed.serving
             if serving.cursor >= self.history.frontier or not serving.may_send:
                 continue
-            items, upto = self.history.read(
-                serving.cursor, _AT_ONCE
-            )  # which may find that the store has dropped it
+            # Reading finds out, at the latest, what the store has dropped.
+            items, upto = self.history.read(serving.cursor, _AT_ONCE)
             if serving.cursor < self.history.lowest and not self.is_last_resort:
                 # Somebody else may still have it: the receiver looks there, and comes back later.
                 out.append((feed.site, Ended(serving.feed, "lost", "that is not stored here any more")))
-                del self.feeds[key]
+                self._drop(key)
                 continue
             try:
                 items = [self.resolve(item) for item in items]
@@ -155,7 +161,7 @@ class Outlet:
                     cut = [done.of(feed.link, feed.cut, item) for item in items]
             except RewritingError as exc:
                 out.append((feed.site, Ended(serving.feed, "lost", str(exc)[:500])))
-                del self.feeds[key]
+                self._drop(key)
                 continue
             wanted = [item for item in cut if item is not None]
             out += [(feed.site, frame) for frame in serving.serve(wanted, upto)]

@@ -14,6 +14,7 @@ No circle can come of it: only what cannot itself feed ``DOCUMENTS`` is fed by a
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
@@ -90,6 +91,7 @@ class Rematching:
 
     def __init__(self) -> None:
         self._matcher = Matcher()
+        self._wanted: Counter[str] = Counter()
         self._keys: dict[str, int] = {}
         self._links: dict[int, Link] = {}
         self._texts: dict[int, str] = {}
@@ -101,16 +103,19 @@ class Rematching:
         """About how much all that was referred to takes, each pattern once."""
 
     def want(self, pattern: Pattern) -> None:
-        """A pattern is going to be asked for."""
+        """A pattern is going to be asked for by one more."""
+        self._wanted[pattern.text] += 1
         if pattern.text not in self._keys:
             self._keys[pattern.text] = key = self._matcher.add(pattern)
             self._links[key], self._texts[key] = whole_link(pattern), pattern.text
             self._forget()  # made without it: it would seem to have no results
             self._matched = None
 
-    def keep(self, wanted: set[str]) -> None:
-        """Forget all other patterns."""
-        for text in self._keys.keys() - wanted:
+    def unwant(self, text: str) -> None:
+        """One less is going to ask for a pattern; if nobody is, it is forgotten."""
+        self._wanted[text] -= 1
+        if not self._wanted[text]:
+            del self._wanted[text]
             key = self._keys.pop(text)
             self._matcher.remove(key)
             del self._links[key], self._texts[key]

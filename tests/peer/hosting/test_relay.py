@@ -8,7 +8,7 @@ from hypothesis import given
 
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
-from overlay.wire.frames import Batch, Ended, Frontier, Open, Opened
+from overlay.wire.frames import Batch, Cancel, Ended, Frontier, Open, Opened
 from peer.hosting import relay
 from peer.hosting.configuration import Configuration, Input, encode
 from peer.hosting.history import History, Stretch
@@ -50,7 +50,8 @@ def test_patterns_matched_together_give_what_each_gives_alone():
     for number in range(1, 40):
         body = small_document(rng)
         if number == 20:
-            together.keep({pattern.text for pattern in wanted[::2]})
+            for pattern in wanted[1::2]:
+                together.unwant(pattern.text)
             wanted = wanted[::2]
         for pattern in wanted:
             got = together.of(relayed(number, body), pattern, many=True)
@@ -96,6 +97,28 @@ def test_only_whole_documents_can_be_asked_for_what_matching_gives():
     assert asked(DOCUMENTS) == [Opened(4, 0, 0)]
     assert Joining(Pattern.parse("//b{val}"), (DOCUMENTS,)).cuts() == [MATCH]
     assert Joining(DOCUMENTS, (DOCUMENTS,)).cuts() == [b""]
+
+
+def test_what_nobody_wants_matched_any_more_is_forgotten_however_feeds_end():
+    outlet = Outlet(DOCUMENTS, History(0, 0, lambda after, upto, most: Stretch([], upto)), 99, "m0")
+
+    def ask(site, feed, text):
+        outlet.open(site, Open(feed, "u", f"d{feed}", text, MATCH, b"", 1, 0, 1000))
+
+    def matched():
+        return set(outlet.references([relayed(1, b"<r><a>1</a><b>2</b></r>")], "r")[0])
+
+    ask("m0", 1, "//a{val}")
+    ask("m0", 2, "//a{val}")
+    ask("m1", 3, "//b{val}")
+    outlet.handle("m0", Cancel(1))
+    assert matched() == {"//a{val}", "//b{val}"}
+    outlet.site_lost("m1")
+    assert matched() == {"//a{val}"}
+    ask("m0", 2, "//b{val}")  # in its place
+    assert matched() == {"//b{val}"}
+    outlet.end("gone")
+    assert matched() == set()
 
 
 class Port:
