@@ -208,24 +208,27 @@ class Connection:
             self._sign_bytes = 0
         return data
 
-    def tick(self, now: float, is_calm: Callable[[], bool] = lambda: False) -> None:
+    def tick(self, now: float, is_calm: Callable[[], bool] = lambda: False, *, early_s: float = 0.0) -> None:
         """Keep the connection alive; raise ``BrokenConnection`` if the other side is dead. ``is_calm``: whether
-        nothing hangs on this side's being there; asked when there is a sign of life to give."""
+        nothing hangs on this side's being there; asked when there is a sign of life to give. One that is due
+        within ``early_s`` is given now."""
         if self.stage is Stage.CLOSED:
             return
-        if self._is_dead(now):
+        if now >= self.dead_at:
             self.stage = Stage.CLOSED
             raise BrokenConnection(f"nothing was heard for {now - self._heard:.1f} s")
         if self.outbox.is_too_full:
             self.stage = Stage.CLOSED
             raise BrokenConnection("it does not read what it is told")
-        if now - self._said >= self._pace_s and not self.outbox:
+        if now - self._said >= self._pace_s - early_s and not self.outbox:
             self._give_sign(is_calm=self.version >= _CALM and not self._owes and is_calm())
 
-    def _is_dead(self, now: float) -> bool:
-        if now - self._heard >= self.patience.dead_s + self._excused_s:
-            return True
-        return self._asked is not None and now - self._asked >= self.patience.dead_s
+    @property
+    def dead_at(self) -> float:
+        """When the other side is taken for dead, if nothing is heard of it."""
+        dead_s = self.patience.dead_s
+        of_itself = self._heard + dead_s + self._excused_s
+        return of_itself if self._asked is None else min(of_itself, self._asked + dead_s)
 
     def _give_sign(self, *, is_calm: bool) -> None:
         self._pace_s, self._owes = self.patience.calm_s if is_calm else self.patience.alive_s, False

@@ -9,13 +9,14 @@ until it is alone; it is dropped, ``failed`` hears of it, and the others are com
 from __future__ import annotations
 
 import logging
-import time
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
 
 from peer.daemon.disk_pace import DiskPace
+from peer.daemon.own_time import OwnTime
 from peer.daemon.questions import NotNow
 from peer.storage.errors import BrokenStore, DiskFull, StorageError
 
@@ -31,6 +32,7 @@ Outcome = TypeVar("Outcome")
 class _Entry(Generic[Change, Outcome]):
     change: Change
     done: trio.Event | None = None
+    is_gathered: bool = False
     outcome: Outcome | None = None
     error: StorageError | None = None
     is_over: bool = False
@@ -41,7 +43,8 @@ class Committer(Generic[Change, Outcome]):
     """Commits changes in the order given. ``write`` may run in a thread and returns an outcome for each; ``done``
     hears of them, in order, in the event loop; ``failed`` of a change that cannot be. ``retry_s``: how long to
     wait for room on the disk. ``gather_s``: how long changes that nobody waits for are gathered; a transaction
-    costs as much as many changes."""
+    costs as much as many changes. One that says it has no company is gathered only if a transaction has just been:
+    then more may follow."""
 
     write: Callable[[Sequence[Change]], Sequence[Outcome]]
     done: Callable[[Change, Outcome], None]
@@ -51,6 +54,7 @@ class Committer(Generic[Change, Outcome]):
     gather_s: float = 0.0
     trouble: str = ""
     _pace: DiskPace = field(default_factory=DiskPace)
+    _ended: float = -math.inf
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _taken: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
@@ -66,9 +70,9 @@ class Committer(Generic[Change, Outcome]):
         """What is not committed yet, and not let go of."""
         return [entry.change for entry in (*self._taken, *self._waiting) if not entry.is_over]
 
-    def put(self, change: Change) -> None:
-        """Let a change wait for the next transaction."""
-        self._waiting.append(_Entry(change))
+    def put(self, change: Change, *, is_alone: bool = False) -> None:
+        """Let a change wait for the next transaction. ``is_alone``: no others are expected with it."""
+        self._waiting.append(_Entry(change, is_gathered=not is_alone))
         self._wake.set()
 
     async def commit(self, change: Change) -> Outcome:
@@ -100,30 +104,41 @@ class Committer(Generic[Change, Outcome]):
 
     async def run(self) -> None:
         """Commit until cancelled; what is being written then is finished first."""
-        while True:
-            if not self._waiting:
-                self._wake = trio.Event()
-                await self._wake.wait()
-                if self.gather_s and all(entry.done is None for entry in self._waiting):
-                    await trio.sleep(self.gather_s)
-            self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
-            try:
-                await self._commit(self._taken)
-            except (DiskFull, BrokenStore) as exc:
-                self._put_back(exc)
-                await trio.sleep(self.retry_s)
-            self._taken = []
-            self._settled.set()
+        with OwnTime() as clock:
+            while True:
+                if self._waiting:
+                    await trio.lowlevel.checkpoint()  # whatever waits, others have their turn
+                else:
+                    self._wake = trio.Event()
+                    await self._wake.wait()
+                    if self._is_gathering:
+                        await trio.sleep(self.gather_s)
+                self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
+                try:
+                    await self._commit(self._taken, clock)
+                except (DiskFull, BrokenStore) as exc:
+                    self._put_back(exc)
+                    await trio.sleep(self.retry_s)
+                self._taken, self._ended = [], trio.current_time()
+                self._settled.set()
 
-    async def _commit(self, entries: list[_Entry[Change, Outcome]]) -> None:
+    @property
+    def _is_gathering(self) -> bool:
+        """Whether more changes are to be waited for."""
+        if any(entry.done is not None for entry in self._waiting):
+            return False
+        is_soon = trio.current_time() - self._ended < self.gather_s
+        return self.gather_s > 0 and (is_soon or all(entry.is_gathered for entry in self._waiting))
+
+    async def _commit(self, entries: list[_Entry[Change, Outcome]], clock: OwnTime) -> None:
         taken = [entry for entry in entries if not entry.is_over]
         try:
             with trio.CancelScope(shield=True):
-                outcomes = await self._written([entry.change for entry in taken])
+                outcomes = await self._written([entry.change for entry in taken], clock)
         except (DiskFull, BrokenStore):
             raise
         except StorageError as exc:
-            await self._in_halves(taken, exc)
+            await self._in_halves(taken, exc, clock)
             return
         if self.trouble and taken:
             _LOG.warning("storing again")
@@ -134,23 +149,22 @@ class Committer(Generic[Change, Outcome]):
             if entry.done is not None:
                 entry.done.set()
 
-    async def _written(self, changes: list[Change]) -> Sequence[Outcome]:
+    async def _written(self, changes: list[Change], clock: OwnTime) -> Sequence[Outcome]:
         """Write, in a thread unless the disk is quicker than that."""
         if not self._pace.next_is_direct():
             return await trio.to_thread.run_sync(self.write, changes)
-        await trio.lowlevel.checkpoint()
-        begun = time.perf_counter()
+        begun = clock.now()
         try:
             return self.write(changes)
         finally:
-            self._pace.took(time.perf_counter() - begun)
+            self._pace.took(clock.now() - begun)
 
-    async def _in_halves(self, taken: list[_Entry[Change, Outcome]], exc: StorageError) -> None:
+    async def _in_halves(self, taken: list[_Entry[Change, Outcome]], exc: StorageError, clock: OwnTime) -> None:
         """One of these cannot be committed: find it, and commit the others."""
         half = len(taken) // 2
         if half:
-            await self._commit(taken[:half])
-            await self._commit(taken[half:])
+            await self._commit(taken[:half], clock)
+            await self._commit(taken[half:], clock)
             return
         (entry,) = taken
         about = {"change": type(entry.change).__name__, "reason": str(exc)}

@@ -1,9 +1,9 @@
 """Whether the disk is so quick that going to a thread for a commit takes longer than the commit.
 
 A thread costs two wake-ups, and the event loop goes on meanwhile; that is worth it where a commit takes more than
-a few milliseconds. How long commits take is known only of those that did not go to a thread: on a busy machine a
-thread waits for its turn, not for the disk. So now and then one is tried without; while these are quick it stays
-that way, and after a slow one it is threads again for a while.
+a few milliseconds. How long commits take is known only of those that did not go to a thread, and without the time
+in which others had the cores: on a busy machine all wait for their turn, not for the disk. So now and then one is
+tried without; while these are quick it stays that way, and after a slow one it is threads again for a while.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from overlay.wire.connection import Patience
 from overlay.wire.frames import Alive, Answer, Ask, Bye, Calm, Content, Hello, Open
 from peer.daemon.alone import look_while_alone
 from peer.daemon.asking_source import AskingSource
+from peer.daemon.beats import Beat
 from peer.daemon.cursors import Cursors
 from peer.daemon.directory import Directory, open_directory
 from peer.daemon.dismissing import REVOKED
@@ -69,7 +70,9 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("distributary.peer")
 SOURCE: Final = "source"
 """The name of the source's machine, in every network."""
+_SOON_S: Final = 0.01
 _BEAT_S: Final = 0.25
+_CALM_S: Final = 1.0
 _SHUN_S: Final = 2.0
 
 
@@ -134,7 +137,7 @@ class PeerDaemon:
         self.published = self.http_port = 0
         self.connected = trio.Event()
         self.finished = trio.Event()
-        self._shuns_until = 0.0
+        self._shuns_until, self._beats = 0.0, Beat()
         self.identity.users += [self.links.use, self.permits.use]
 
     @property
@@ -286,6 +289,7 @@ class PeerDaemon:
         self.questions.lost(site)
         self.spaces.lost(site)
         self.host.site_lost(site, trio.current_time())
+        self._beats.soon(_BEAT_S)
 
     def heard(self, member: Member, frames: Sequence[Frame]) -> None:
         """Frames have come, together."""
@@ -309,6 +313,8 @@ class PeerDaemon:
                 case _:
                     of_feeds.append(frame)
         self.host.handle_all(member.site, of_feeds, trio.current_time())
+        if self.host.has_work:
+            self._beats.soon(_SOON_S)
 
     def _asked(self, member: Member, question: Ask) -> None:
         try:
@@ -399,4 +405,5 @@ class PeerDaemon:
                 "results": self.storing.results, "bytes_sent": self.links.bytes_sent,
                 "bytes_received": self.links.bytes_received,
             })  # fmt: skip
-            await trio.sleep(0.01 if self.host.has_work else _BEAT_S)
+            is_calm = self.host.is_settled and self.connected.is_set() and not self._committer.trouble
+            await self._beats.rest(_SOON_S if self.host.has_work else _CALM_S if is_calm else _BEAT_S)

@@ -24,6 +24,7 @@ from overlay.content.node import ContentNode
 from overlay.content.quick import QuickMatching
 from overlay.payloads.desk import Desk
 from overlay.wire.frames import Content
+from peer.daemon.beats import Beat
 from peer.daemon.cursors import Cursors
 from peer.daemon.declared import decode_declared, name_of
 from peer.daemon.one_writer import OneWriter
@@ -104,10 +105,11 @@ class PeerSpaces:
             nursery.start_soon(self.zones.run, directory)
             nursery.start_soon(self._learn)
             nursery.start_soon(self._trim)
+            beat = Beat()
             while True:
                 for name, node in list(self.nodes.items()):
                     self._out(name, node.tick(trio.current_time()))
-                await trio.sleep(_TICK_S if self.nodes else _IDLE_S)
+                await beat.rest(_TICK_S if self.nodes else _IDLE_S)
 
     async def _learn(self) -> None:
         """Ask the source which spaces there are, now and then: one may have been made while it was not heard."""

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OVER_S: Final = 10.0
-_EVERY_S: Final = 1.0
+_EVERY_S: Final = 0.9
+"""Beats that are a second apart count, late or early."""
 
 
 class Rates:
@@ -23,7 +24,7 @@ class Rates:
     """
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, dict[str, int]]] = deque(maxlen=int(OVER_S / _EVERY_S) + 1)
+        self._seen: deque[tuple[float, dict[str, int]]] = deque(maxlen=int(OVER_S / _EVERY_S) + 2)
 
     def look(self, now: float, counters: Mapping[str, int]) -> None:
         """Take the counters in, if it is time."""

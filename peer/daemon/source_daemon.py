@@ -17,6 +17,7 @@ from overlay.identity import Address, Authority, Credential, Role
 from overlay.wire.frames import Answer, Ask, Cancel, Content, Credit, Open
 from peer.daemon import requests
 from peer.daemon.absences import Absences
+from peer.daemon.beats import Beat
 from peer.daemon.catalog import Catalog
 from peer.daemon.committing import Committer
 from peer.daemon.departed import LEFT
@@ -358,6 +359,7 @@ class SourceDaemon:
             self.spaces.entered(done.number, entry)
 
     async def _beat(self) -> None:
+        beat = Beat()
         while True:
             behind = self._lull.due(trio.current_time())
             if behind is not None:
@@ -367,7 +369,7 @@ class SourceDaemon:
                 "entries": self._view.last, "bytes_sent": self.links.bytes_sent,
                 "bytes_received": self.links.bytes_received,
             })  # fmt: skip
-            await trio.sleep(0.01 if self.views.has_work else _BEAT_S)
+            await beat.rest(0.01 if self.views.has_work else _BEAT_S)
 
     async def _trim(self) -> None:
         """Keep the log within its limits."""

@@ -23,6 +23,7 @@ from overlay.content.origin import Origin
 from overlay.identity import Role
 from overlay.wire.frames import Content
 from peer.daemon import requests
+from peer.daemon.beats import Beat
 from peer.daemon.declared import Declared, decode_declared, encode_declared, name_of
 from peer.daemon.questions import NoAnswer
 from peer.daemon.written_first import WrittenFirst
@@ -144,7 +145,7 @@ class SourceSpaces:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._first.run)
             nursery.start_soon(self.zones.run, directory)
-            balanced_at = trio.current_time()
+            balanced_at, beat = trio.current_time(), Beat()
             while True:
                 for name, origin in self.origins.items():
                     self._out(name, origin.tick(trio.current_time()))
@@ -152,7 +153,7 @@ class SourceSpaces:
                     balanced_at = trio.current_time()
                     self.rebalance()
                 self._keep_small()
-                await trio.sleep(_TICK_S if self.origins else _IDLE_S)
+                await beat.rest(_TICK_S if self.origins else _IDLE_S)
 
     def rebalance(self) -> None:
         """Let a machine with much to do give something away, in every space."""

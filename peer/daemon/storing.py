@@ -64,10 +64,12 @@ class Storing:
     def store_together(
         self, parts: Sequence[tuple[str, Sequence[Item], int]], followers: Followers | None = None
     ) -> None:
-        """Store results of several subscriptions, soon, and at once."""
+        """Store results of several subscriptions, soon, and at once. What followers have of a document is all that
+        comes of it."""
         results = [self._results(*part) for part in parts]
         is_one = len(results) == 1 and followers is None
-        self.committer.put(results[0] if is_one else Together(results, followers))
+        change = results[0] if is_one else Together(results, followers)
+        self.committer.put(change, is_alone=followers is not None)
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         generation = self._host.hosted[subscription].configuration.generation

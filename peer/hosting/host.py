@@ -67,6 +67,8 @@ class Host:
         self._served: dict[tuple[str, int], str] = {}
         self._early: dict[tuple[str, int], Open] = {}
         self._relay: tuple[Input, ...] = ()
+        self.is_settled = False
+        """Whether, when it was last looked, time had nothing to bring: everybody is fed by their best choice."""
         self.is_full = False
         """Nothing can be stored for now: what comes is fed on, and kept in memory within a limit."""
 
@@ -194,8 +196,10 @@ class Host:
     def tick(self, now: float) -> None:
         """Do what time brings."""
         company = self._company or ()
+        self.is_settled = True
         for hosted in [one for name, one in self.hosted.items() if name not in company]:
             if not hosted.feeding.is_settled:
+                self.is_settled = False
                 hosted.feeding.tick(now)
                 if hosted.feeding.trial is not None:
                     self._wake(hosted.name)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
 from peer.hosting.results import DOCUMENTS, made, matched_alone, read_whole, trouble, whole_link
+from peer.hosting.whole_document import document_in
 from rewriting.errors import WrongColumnsError
 from rewriting.providers import feeder
 from rewriting.statistics import Statistics
@@ -36,8 +37,10 @@ _FEW: Final = 4
 """For fewer feeds than this that are behind, each pattern is matched alone."""
 _MOST_MADE: Final = 64 << 20
 """How many bytes of results are kept while feeds take turns with the same documents."""
-_MEASURED: Final = 128
-"""Of so many documents one is written out for a pattern, to know how much its results take."""
+_MEASURED: Final = 64
+"""Of so many documents one has results written out, to know how much they take..."""
+_AT_ONCE: Final = 8
+"""...those of about so many patterns, in turns: most of the work is the document's, whoever matches it."""
 
 
 def may_be_relayed(pattern: Pattern) -> bool:
@@ -141,8 +144,10 @@ class Rematching:
         except XmlMatchError as exc:
             return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
         keys = matches.keys.tolist()
+        turn, is_not_due = divmod(item.number, _MEASURED)
+        groups = max(len(self._keys) // _AT_ONCE, 1)
         for place, key in enumerate(keys):
-            if key not in self._sizes or (item.number + key) % _MEASURED == 0:
+            if key not in self._sizes or (not is_not_due and (turn + key) % groups == 0):
                 item_of = made(self._links[key], matches, place, item.number, item.name)
                 self._sizes[key] = len(item_of.data)
         self.matched_bytes += sum([self._sizes[key] for key in keys])
@@ -185,6 +190,9 @@ def document_of(item: Item) -> Document:
 
 def _body(item: Item) -> bytes:
     """Return the document that a relay has stored."""
+    quickly = document_in(item.data)
+    if quickly is not None:
+        return quickly
     nodes = read_whole(DOCUMENTS, item.data).nodes
     start, end = nodes.conts[:, 0].tolist()
     body: bytes = nodes.payload[start:end].tobytes()

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from overlay.feeds.items import Item, Kind
+from peer.hosting.whole_document import document_in
 from rewriting import at_once
 from rewriting.columns import Columns, decode_untrusted, encode
 from rewriting.errors import ColumnsTooLargeError, RewritingError, WrongColumnsError
@@ -112,6 +113,8 @@ def read_whole(pattern: Pattern, data: bytes) -> Columns:
 
 def is_whole(pattern: Pattern, data: bytes) -> bool:
     """Say whether there are results, and not nothing; ``RewritingError`` if they are none of this pattern."""
+    if pattern.text == DOCUMENTS.text and document_in(data) is not None:
+        return True
     quickly = at_once.holds(whole_link(pattern), data)
     return bool(read_whole(pattern, data)) if quickly is None else quickly
 

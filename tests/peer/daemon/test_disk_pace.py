@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from peer.daemon import committing
 from peer.daemon.committing import Committer
+from peer.daemon.own_time import OwnTime
 
 
 class Disk:
@@ -13,7 +13,7 @@ class Disk:
 
     def __init__(self, monkeypatch):
         self.now, self.takes_s, self.threads = 0.0, 0.001, []
-        monkeypatch.setattr(committing.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(OwnTime, "now", lambda _: self.now)
 
     def write(self, changes):
         self.now += self.takes_s
