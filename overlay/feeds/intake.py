@@ -14,10 +14,11 @@ from overlay.feeds.items import Item, Kind
 
 
 class Ready(NamedTuple):
-    """What can be computed: ``documents`` with what every input has for them, in order; ``troubles``: what is
+    """What can be computed: ``documents`` with what every input has for them, in order, and the marks of a single
+    input's; ``troubles``: what is
     wrong or missing. Then everything is known up to ``upto``. ``used``: bytes of each input that are done with."""
 
-    documents: list[tuple[int, str, tuple[bytes, ...]]]
+    documents: list[tuple[int, str, tuple[bytes, ...], bytes]]
     troubles: list[Item]
     upto: int
     used: list[int]
@@ -36,7 +37,7 @@ class Intake:
     >>> intake.take(0, Item(5, Kind.RESULTS, b"a", name="d"), covered=6)
     >>> intake.take(1, Item(5, Kind.RESULTS, b"b"), covered=5)
     >>> intake.ready()
-    Ready(documents=[(5, 'd', (b'a', b'b'))], troubles=[], upto=5, used=[1, 1])
+    Ready(documents=[(5, 'd', (b'a', b'b'), b'')], troubles=[], upto=5, used=[1, 1])
     >>> intake.frontier
     5
     """
@@ -98,7 +99,7 @@ class Intake:
         lost = {item.number for item in troubles if item.kind is Kind.ERROR}
         gaps = [(item.begin, item.number) for item in troubles if item.kind is Kind.GAP]
         documents = [
-            (n, taken[0][n].name, tuple(items[n].data for items in taken))
+            (n, taken[0][n].name, tuple(items[n].data for items in taken), _marks(taken, n))
             for n in sorted(set(taken[0]).intersection(*taken[1:]))
             if n not in lost and not any(a < n <= b for a, b in gaps)
         ]
@@ -109,12 +110,16 @@ class Intake:
         """Take out what every input covers, where nothing is wrong or missing: nearly always."""
         taken = [{n: one.items.pop(n) for n in sorted(n for n in one.items if n <= upto)} for one in self._inputs]
         documents = [
-            (n, item.name, tuple(items[n].data for items in taken))
+            (n, item.name, tuple(items[n].data for items in taken), _marks(taken, n))
             for n, item in taken[0].items()
             if n > self.frontier and all(n in items for items in taken)
         ]
         self.frontier = upto
         return Ready(documents, [], upto, [sum(len(item.data) for item in items.values()) for items in taken])
+
+
+def _marks(taken: list[dict[int, Item]], number: int) -> bytes:
+    return taken[0][number].marks if len(taken) == 1 else b""
 
 
 def _troubles(taken: list[dict[int, Item]], frontier: int) -> list[Item]:

@@ -6,7 +6,7 @@ A document without an item, up to the frontier, has no results. Intervals are (a
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class Kind(enum.Enum):
@@ -22,13 +22,15 @@ class Kind(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Item:
     """``data``: the encoded results, or the reason in UTF-8, or of a reference, which never leaves a machine, the
-    subscription that has the document. A gap covers (``after``, ``number``]. ``name``: the document's."""
+    subscription that has the document. A gap covers (``after``, ``number``]. ``name``: the document's.
+    ``marks``: advice that came with a whole document."""
 
     number: int
     kind: Kind
     data: bytes = b""
     after: int = -1
     name: str = ""
+    marks: bytes = field(default=b"", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind is Kind.GAP and not 0 <= self.after < self.number:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from overlay.feeds.items import Item, Kind
 from overlay.wire.errors import MalformedFrame
-from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Opened
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Marked, Opened
 
 if TYPE_CHECKING:
     from overlay.wire.frames import FromSender
@@ -111,7 +111,8 @@ class Receiving:
         self._parts.append(frame.data)
         if frame.more:
             return []
-        item = Item(frame.number, Kind.RESULTS, b"".join(self._parts), name=frame.name)
+        marks = frame.marks if isinstance(frame, Marked) else b""
+        item = Item(frame.number, Kind.RESULTS, b"".join(self._parts), name=frame.name, marks=marks)
         self._parts, self._size = [], 0
         self._follow(frame.after, frame.number)
         return [item]

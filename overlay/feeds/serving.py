@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from overlay.feeds.items import Item, Kind
-from overlay.wire.frames import Batch, Failed, Frontier, Gap
+from overlay.wire.frames import Batch, Failed, Frontier, Gap, Marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,6 +69,10 @@ class Serving:
 
     def _frame(self, item: Item) -> FromSender:
         match item.kind:
+            case Kind.RESULTS if item.marks:
+                return Marked(
+                    self.feed, self.cursor, item.number, item.name, item.data, more=False, marks=item.marks
+                )
             case Kind.RESULTS:
                 return Batch(self.feed, self.cursor, item.number, item.name, item.data, more=False)
             case Kind.ERROR:

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
     from overlay.wire.frames import Frame, OnTheWire
 
-VERSIONS: Final = (1, 5)
+VERSIONS: Final = (1, 6)
 """The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3 ``Content``,
-version 4 ``Again``, version 5 ``Calm``."""
+version 4 ``Again``, version 5 ``Calm``, version 6 ``Marked``."""
 _AGAIN: Final = 4
 _CALM: Final = 5
 

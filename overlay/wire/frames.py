@@ -20,6 +20,8 @@ FRAGMENT: Final = 64 << 10
 """How much of a batch travels in one frame, so that the feeds of a connection take turns."""
 HEAD: Final = 8
 LONGEST_CALM_S: Final = 600.0
+MOST_MARKS: Final = 2048
+"""The most bytes that marks may have."""
 
 
 class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -82,6 +84,18 @@ class Batch(_Frame, tag=6, frozen=True):
     name: str
     data: bytes
     more: bool
+
+
+class Marked(Batch, tag=19, frozen=True):
+    """A batch, or the last fragment of one, with advice on it that means nothing here (``peer.hosting.marks``).
+    Spoken from version 6 on; before it is a ``Batch``."""
+
+    marks: bytes
+
+    @property
+    def plain(self) -> Batch:
+        """The same without the advice."""
+        return Batch(self.feed, self.after, self.number, self.name, self.data, self.more)
 
 
 class Frontier(_Frame, tag=7, frozen=True):
@@ -183,15 +197,15 @@ class Calm(_Frame, tag=18, frozen=True):
 
 
 Frame: TypeAlias = (
-    Hello | Alive | Bye | Open | Opened | Batch | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask | Answer
-    | Level | Content | Calm
+    Hello | Alive | Bye | Open | Opened | Batch | Marked | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask
+    | Answer | Level | Content | Calm
 )  # fmt: skip
 OnTheWire: TypeAlias = Frame | Again
 SignOfLife: TypeAlias = Alive | Calm
 FromReceiver: TypeAlias = Open | Credit | Cancel
-FromSender: TypeAlias = Opened | Batch | Frontier | Failed | Gap | Ended | Level
+FromSender: TypeAlias = Opened | Batch | Marked | Frontier | Failed | Gap | Ended | Level
 
-OF_SENDER: Final = (Opened, Batch, Frontier, Failed, Gap, Ended, Level)
+OF_SENDER: Final = (Opened, Batch, Marked, Frontier, Failed, Gap, Ended, Level)
 """The frames of ``FromSender``, which wait for their turn; all others go before them."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -238,6 +252,8 @@ def _check(frame: OnTheWire) -> None:
             raise MalformedFrame(f"{name} is {value}")
     if isinstance(frame, Calm) and not 0 < frame.seconds <= LONGEST_CALM_S:
         raise MalformedFrame(f"seconds is {frame.seconds}")
+    if isinstance(frame, Marked) and len(frame.marks) > MOST_MARKS:
+        raise MalformedFrame(f"marks of {len(frame.marks):,} bytes; the most is {MOST_MARKS:,}")
     if isinstance(frame, Batch | Again | Frontier | Failed | Gap):
         end = frame.upto if isinstance(frame, Frontier | Gap) else frame.number
         if end <= frame.after:

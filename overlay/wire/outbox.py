@@ -12,7 +12,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from overlay.wire.frames import FRAGMENT, MAX_FRAME, Again, Batch, Frontier, encode_body, with_head
+from msgspec.structs import replace
+
+from overlay.wire.frames import FRAGMENT, MAX_FRAME, Again, Batch, Frontier, Marked, encode_body, with_head
 
 if TYPE_CHECKING:
     from overlay.payloads.crossing import Crossing
@@ -71,7 +73,10 @@ class Outbox:
             for at in range(0, len(data), FRAGMENT):
                 part = bytes(data[at : at + FRAGMENT])
                 more = at + FRAGMENT < len(data)
-                waiting.append(Batch(frame.feed, frame.after, frame.number, frame.name, part, more))
+                if isinstance(frame, Marked) and not more:
+                    waiting.append(replace(frame, data=part))
+                else:
+                    waiting.append(Batch(frame.feed, frame.after, frame.number, frame.name, part, more))
         elif isinstance(frame, Frontier) and waiting and _goes_on(waiting[-1], frame):
             waiting[-1] = Frontier(frame.feed, waiting[-1].after, frame.upto)  # type: ignore[union-attr]  # one too
         else:

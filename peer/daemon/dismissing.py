@@ -11,6 +11,7 @@ from overlay.wire.frames import Bye
 
 if TYPE_CHECKING:
     from overlay.wire.connection import Connection
+    from peer.daemon.tls_stream import TlsStream
 
 REVOKED: Final = "you are revoked"
 """The goodbye to a machine that is revoked."""
@@ -19,9 +20,7 @@ REVOKED_REST_S: Final = 60.0
 _AT_ONCE: Final = 1 << 16
 
 
-async def dismiss(
-    stream: trio.SSLStream[trio.SocketStream], connection: Connection, patience_s: float = 1.0
-) -> None:
+async def dismiss(stream: TlsStream, connection: Connection, patience_s: float = 1.0) -> None:
     """Greet a machine and tell it that it is revoked; what it says is not looked at."""
     connection.outbox.put(Bye(REVOKED))
     with trio.move_on_after(patience_s), contextlib.suppress(trio.BrokenResourceError):

@@ -12,9 +12,11 @@ for a while, and that nobody here needs, is hung up, and dialled again when ther
 from __future__ import annotations
 
 import logging
+import math
 import random
 import ssl
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -22,13 +24,15 @@ import trio
 from overlay.identity import Credential, IdentityError, NotPermitted, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import OF_SENDER, Bye, Content, Level, SignOfLife
+from overlay.wire.frames import OF_SENDER, Bye, Content, Level, Marked, SignOfLife
+from peer.daemon.beats import Beat
 from peer.daemon.dismissing import REVOKED, REVOKED_REST_S, dismiss
 from peer.daemon.doubles import Doubles
 from peer.daemon.refusals import Refusals
 from peer.daemon.resting import Resting
 from peer.daemon.strangers import ContextOf, Strangers, TooManyStrangers
 from peer.daemon.supervising import supervised
+from peer.daemon.tls_stream import TlsStream
 from peer.daemon.wire import Wire
 from peer.listening import listen
 
@@ -136,6 +140,8 @@ class Links:
             return True  # it does not know levels that change
         if isinstance(frame, Content) and wire.connection.version < 3:
             return False  # nor spaces
+        if isinstance(frame, Marked) and wire.connection.version < 6:
+            frame = frame.plain
         wire.used_at = trio.current_time()
         if isinstance(frame, OF_SENDER):
             wire.connection.outbox.put_feed(frame)
@@ -245,18 +251,14 @@ class Links:
             self._gone(wire)
         return True
 
-    async def _shake_hands(
-        self, plain: trio.SocketStream, context: ssl.SSLContext
-    ) -> tuple[trio.SSLStream[trio.SocketStream], Member]:
-        is_server = context.protocol is ssl.PROTOCOL_TLS_SERVER
-        stream = trio.SSLStream(plain, context, server_side=is_server, https_compatible=True, server_hostname=None)
+    async def _shake_hands(self, plain: trio.SocketStream, context: ssl.SSLContext) -> tuple[TlsStream, Member]:
+        stream = TlsStream(plain, context)
         with trio.fail_after(_HANDSHAKE_S):
             await stream.do_handshake()
-        leaf = stream.getpeercert(binary_form=True)
         try:
-            return stream, self.credential.peer(leaf, datetime.now(UTC), self.revocations)
+            return stream, self.credential.peer(stream.certificate(), datetime.now(UTC), self.revocations)
         except NotPermitted:
-            if is_server:
+            if context.protocol is ssl.PROTOCOL_TLS_SERVER:
                 await dismiss(stream, Connection(self._incarnation, trio.current_time(), 0, self._patience))
             raise
 
@@ -287,7 +289,7 @@ class Links:
                     return
                 self.bytes_received += len(data)
                 was = wire.connection.stage
-                frames = wire.connection.receive(bytes(data), trio.current_time())
+                frames = wire.connection.receive(data, trio.current_time())
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
             except WireError as exc:
@@ -324,12 +326,12 @@ class Links:
 
     async def _beat(self) -> None:
         """Look after all connections, until cancelled; one task for all, for waking up costs more than looking."""
+        beat, period = Beat(), self._patience.alive_s
         while True:
-            begun, pause = trio.current_time(), self._patience.alive_s / 2
-            await trio.sleep(pause)
-            late = trio.current_time() - begun - pause
+            dead_at = min([wire.connection.dead_at for wire in self._beating], default=math.inf)
+            late = await beat.rest(period, latest=max(dead_at, trio.current_time() + period / 10))
             for wire in list(self._beating):
-                if late > pause:
+                if late > period / 2:
                     wire.connection.excuse(late)
                 with supervised(self._refuse, wire.scope.cancel, site=wire.member.site):
                     self._look_after(wire)
@@ -337,7 +339,8 @@ class Links:
     def _look_after(self, wire: Wire) -> None:
         try:
             wire.member.check_time(datetime.now(UTC))  # a link lasts no longer than the right to it
-            wire.connection.tick(trio.current_time(), lambda: not self._feeds(wire.member.site))
+            is_calm = partial(self._is_calm, wire.member.site)
+            wire.connection.tick(trio.current_time(), is_calm, early_s=self._patience.alive_s / 2)
         except Untrusted as exc:
             _LOG.warning("ended", extra={"site": wire.member.site, "reason": str(exc)})
             wire.scope.cancel()
@@ -348,6 +351,9 @@ class Links:
             if wire.connection.outbox:
                 wire.stir()
             self._part(wire)
+
+    def _is_calm(self, site: str) -> bool:
+        return not self._feeds(site)
 
     def _part(self, wire: Wire) -> None:
         """Hang up if the connection is not used."""

@@ -32,6 +32,7 @@ from peer.daemon.hosted import HostedHere
 from peer.daemon.leaving import take_leave
 from peer.daemon.links import Links
 from peer.daemon.membership import Membership
+from peer.daemon.numbering import keep_numbered
 from peer.daemon.one_writer import OneWriter
 from peer.daemon.own_identity import OwnIdentity, ending
 from peer.daemon.peer_spaces import PeerSpaces
@@ -172,6 +173,7 @@ class PeerDaemon:
                     )  # fmt: skip
                     nursery.start_soon(self.webhooks.run)
                     nursery.start_soon(self.relaying.run)
+                    nursery.start_soon(keep_numbered, self.host, self.ask_source)
                     nursery.start_soon(self.spaces.run, self.directory)
                     yield self
                     self._whereabouts.remember()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from overlay.identity.keys import PUBLIC_KEY_BYTES, SIGNATURE_BYTES
+from peer.daemon.numbering import MOST_AT_ONCE
 from peer.daemon.questions import NoAnswer
 from peer.hosting.rows import read_pattern
 from xmlmatch import Pattern
@@ -97,6 +98,14 @@ class Renew(msgspec.Struct, frozen=True):
 
     public_key: Annotated[bytes, msgspec.Meta(min_length=PUBLIC_KEY_BYTES, max_length=PUBLIC_KEY_BYTES)]
     proof: Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
+
+
+class Numbers(msgspec.Struct, frozen=True):
+    """What numbers do these patterns have, which my relay matches?"""
+
+    patterns: Annotated[
+        list[Annotated[str, msgspec.Meta(max_length=100_000)]], msgspec.Meta(max_length=MOST_AT_ONCE)
+    ]
 
 
 class Where(msgspec.Struct, frozen=True):

@@ -280,6 +280,9 @@ class SourceDaemon:
             case "subscribe":
                 member.require(Role.SUBSCRIBER)
                 return await self.catalog.subscribe(member.site, requests.read(body, requests.Subscribe))
+            case "numbers":
+                member.require(Role.SUBSCRIBER)
+                return self.views.numbers(requests.read(body, requests.Numbers).patterns, trio.current_time())
             case "trace":
                 about = requests.read(body, requests.Trace)
                 return await self.tracing.trace(about.document, about.subscription, of=member.site)

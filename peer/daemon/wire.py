@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from overlay.identity import Member
     from overlay.wire.connection import Connection
     from overlay.wire.frames import Frame
+    from peer.daemon.tls_stream import TlsStream
 
 
 class Listener(Protocol):
@@ -33,7 +34,7 @@ class Wire:
     """One connection."""
 
     member: Member
-    stream: trio.SSLStream[trio.SocketStream]
+    stream: TlsStream
     connection: Connection
     is_dialled: bool
     wake: trio.Event = field(default_factory=trio.Event)

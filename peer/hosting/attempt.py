@@ -90,14 +90,15 @@ class Attempt:
     def joined(self, ready: Ready, site: str) -> list[Item]:
         """Compute results from what its inputs have; ``site``: the machine that it is on."""
         items = list(ready.troubles)
-        for number, name, inputs in ready.documents:
+        for number, name, inputs, marks in ready.documents:
             try:
                 data = self.joining.join(inputs, own=self.sites == (site,))
             except ColumnsTooLargeError as exc:
                 items.append(trouble(number, name, exc))
                 continue
             if data:
-                items.append(Item(number, Kind.RESULTS, data, name=name))
+                marks = marks if self.joining.is_copy else b""
+                items.append(Item(number, Kind.RESULTS, data, name=name, marks=marks))
         return sorted(items, key=lambda item: item.number)
 
 

@@ -27,7 +27,7 @@ from xmlmatch import Pattern
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from overlay.wire.frames import FromReceiver, FromSender
     from peer.hosting.attempt import Attempt
@@ -219,6 +219,17 @@ class Host:
     def feeds(self, site: str) -> bool:
         """Say whether anything on a machine is fed from here."""
         return any(of == site for of, _ in self._served)
+
+    def unnumbered(self) -> list[str]:
+        """List the patterns that relays here match themselves because they have no number (``marks``)."""
+        relays = [one for one in self.hosted.values() if one.is_relay]
+        return [text for one in relays for text in one.outlet.numbers.missing()]
+
+    def numbered(self, name: bytes, numbers: Mapping[str, int]) -> None:
+        """The source has said what numbers patterns have, in the numbering of a name."""
+        for one in self.hosted.values():
+            if one.is_relay:
+                one.outlet.numbers.told(name, numbers)
 
     @property
     def has_work(self) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from overlay.wire.frames import FromSender, Open
     from peer.hosting.history import History
+    from peer.hosting.marks import Numbers
     from rewriting.columns import Columns
     from rewriting.execution import Link
 
@@ -180,6 +181,11 @@ class Outlet:
     def references(self, items: Sequence[Item], relay: str) -> list[dict[str, Item]]:
         """Return which patterns that are wanted of a relay match which of its documents, as references to them."""
         return [self._rematching.references(item, relay) for item in items]
+
+    @property
+    def numbers(self) -> Numbers:
+        """Of a relay: the numbers of the patterns that are wanted of it, by which marks are read."""
+        return self._rematching.numbers
 
     @property
     def matched_bytes(self) -> int:

@@ -6,6 +6,9 @@ subscription to ``DOCUMENTS`` is the machine's *relay*. Its results are document
 bytes that the source would send. So whoever is fed by a relay asks it not for a cut of its results but for
 ``MATCH``: what matching gives.
 
+A document that comes with *marks* (``marks``) need not even be matched for that. One in ``_CHECKED`` is matched
+all the same: to know what results take, and that marks are right.
+
 Nor are these bytes stored: a document that matches is noted as a *reference* to what the relay has stored, and
 matched again by whoever reads it (``resolved``). Writing results takes ten times as long as finding them.
 
@@ -14,10 +17,12 @@ No circle can come of it: only what cannot itself feed ``DOCUMENTS`` is fed by a
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
+from peer.hosting.marks import Numbers
 from peer.hosting.results import DOCUMENTS, made, matched_alone, read_whole, trouble, whole_link
 from peer.hosting.whole_document import document_in
 from rewriting.errors import WrongColumnsError
@@ -33,12 +38,14 @@ if TYPE_CHECKING:
     from rewriting.execution import Link
     from xmlmatch.matcher import Matches
 
+_LOG: Final = logging.getLogger("distributary.hosting")
 _FEW: Final = 4
 """For fewer feeds than this that are behind, each pattern is matched alone."""
 _MOST_MADE: Final = 64 << 20
 """How many bytes of results are kept while feeds take turns with the same documents."""
-_MEASURED: Final = 64
-"""Of so many documents one has results written out, to know how much they take..."""
+_CHECKED: Final = 64
+"""Of so many documents one is matched whatever its marks say, and has results written out, to know how much they
+take..."""
 _AT_ONCE: Final = 8
 """...those of about so many patterns, in turns: most of the work is the document's, whoever matches it."""
 
@@ -98,10 +105,11 @@ class Rematching:
         self._keys: dict[str, int] = {}
         self._links: dict[int, Link] = {}
         self._texts: dict[int, str] = {}
-        self._sizes: dict[int, int] = {}
+        self._sizes: dict[str, int] = {}
         self._matched: tuple[Item, Matches] | None = None
         self._made: dict[int, dict[str, Item]] = {}
         self._made_bytes = 0
+        self.numbers = Numbers()
         self.matched_bytes = 0
         """About how much all that was referred to takes, each pattern once."""
 
@@ -111,6 +119,7 @@ class Rematching:
         if pattern.text not in self._keys:
             self._keys[pattern.text] = key = self._matcher.add(pattern)
             self._links[key], self._texts[key] = whole_link(pattern), pattern.text
+            self.numbers.want(pattern.text)
             self._forget()  # made without it: it would seem to have no results
             self._matched = None
 
@@ -122,7 +131,8 @@ class Rematching:
             key = self._keys.pop(text)
             self._matcher.remove(key)
             del self._links[key], self._texts[key]
-            self._sizes.pop(key, None)
+            self._sizes.pop(text, None)
+            self.numbers.unwant(text)
             self._matched = None  # it knows of keys that are gone
 
     def of(self, item: Item, pattern: Pattern, *, many: bool) -> Item | None:
@@ -139,20 +149,33 @@ class Rematching:
         """Return, for each pattern that is wanted and matches, a reference to a document that a relay has."""
         if item.kind is not Kind.RESULTS:
             return dict.fromkeys(self._keys, item)
-        try:
-            matches = self._match(item)
-        except XmlMatchError as exc:
-            return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
-        keys = matches.keys.tolist()
-        turn, is_not_due = divmod(item.number, _MEASURED)
-        groups = max(len(self._keys) // _AT_ONCE, 1)
-        for place, key in enumerate(keys):
-            if key not in self._sizes or (not is_not_due and (turn + key) % groups == 0):
+        marked = self.numbers.texts(item.marks)
+        is_checked = item.number % _CHECKED == 0
+        if marked is not None and not is_checked and all(text in self._sizes for text in marked):
+            found = marked
+        else:
+            try:
+                found = self._found(item, is_checked=is_checked)
+            except XmlMatchError as exc:
+                return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
+            if marked is not None and set(marked) != set(found):
+                _LOG.error("marks are wrong", extra={"document": item.number, "patterns": len(self._keys)})
+                self.numbers.doubt()
+        self.matched_bytes += sum(map(self._sizes.__getitem__, found))
+        return dict.fromkeys(found, Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name))
+
+    def _found(self, item: Item, *, is_checked: bool) -> list[str]:
+        """Match a document; return the patterns that do."""
+        matches = self._match(item)
+        turn, groups = item.number // _CHECKED, max(len(self._keys) // _AT_ONCE, 1)
+        found = []
+        for place, key in enumerate(matches.keys.tolist()):
+            text = self._texts[key]
+            if text not in self._sizes or (is_checked and (turn + key) % groups == 0):
                 item_of = made(self._links[key], matches, place, item.number, item.name)
-                self._sizes[key] = len(item_of.data)
-        self.matched_bytes += sum([self._sizes[key] for key in keys])
-        reference = Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name)
-        return dict.fromkeys([self._texts[key] for key in keys], reference)
+                self._sizes[text] = len(item_of.data)
+            found.append(text)
+        return found
 
     def rest(self) -> None:
         """What was made for several documents at once is not needed any more."""

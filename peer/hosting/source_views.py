@@ -6,14 +6,16 @@ documents from the log (``catch_up``). Nothing is stored: the log is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from overlay.wire.frames import Cancel, Credit, Ended
 from peer.hosting.catch_up import CatchUp
 from peer.hosting.history import History, Stretch
+from peer.hosting.marks import NAME_BYTES, Marking
 from peer.hosting.outlet import Outlet
-from peer.hosting.results import made, trouble, whole_link
+from peer.hosting.results import DOCUMENTS, made, trouble, whole_link
 from xmlmatch import Document, Matcher, Pattern, PatternError
 from xmlmatch.errors import XmlMatchError
 
@@ -63,10 +65,12 @@ class _View:
 
 
 class SourceViews:
-    """The patterns that the source feeds, and their feeds."""
+    """The patterns that the source feeds, and their feeds. ``numbering``: a name that no other source or life of
+    it has, for the marks that whole documents get."""
 
-    def __init__(self, site: str, log: Log, port: SourcePort) -> None:
+    def __init__(self, site: str, log: Log, port: SourcePort, numbering: bytes = b"") -> None:
         self.site, self._log, self._port = site, log, port
+        self.marking = Marking(numbering or secrets.token_bytes(NAME_BYTES))
         self._matcher = Matcher()
         self._lane = CatchUp(self._matcher)
         self._turn = 0
@@ -86,6 +90,11 @@ class SourceViews:
     def credit_left(self) -> int:
         """How many bytes the receivers let it send now."""
         return sum(view.outlet.credit_left for view in self._views.values())
+
+    def numbers(self, patterns: Sequence[str], now: float) -> dict[str, Any]:
+        """Say what numbers patterns have, by which marks of documents are read."""
+        numbering, numbers = self.marking.number(patterns, now)
+        return {"numbering": numbering, "numbers": numbers}
 
     def published(self, number: int, name: str, body: bytes | None, parsed: Document | None = None) -> None:
         """A document is in the log (or an entry that is none): feed it to everybody who is up to date. ``parsed``:
@@ -187,10 +196,14 @@ class SourceViews:
             matches = self._matcher.match(document)
         except XmlMatchError as exc:
             return dict.fromkeys(self._by_key, trouble(number, name, exc))
-        return {
+        items = {
             key: made(self._by_key[key].link, matches, place, number, name)
             for place, key in enumerate(matches.keys.tolist())
         }
+        whole = self._views.get(DOCUMENTS.text)
+        if whole is not None and whole.key in items:
+            items[whole.key] = replace(items[whole.key], marks=self.marking.marks(document))
+        return items
 
     def _behind(self, text: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read on for a feed that is behind; nothing if this turn is spent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from overlay.wire.frames import Answer, Ask, Credit, Ended
 from peer.daemon.entries import entry_of, item_of
 from peer.daemon.hosted import HostedHere
+from peer.daemon.numbering import ask_numbers
 from peer.daemon.questions import NoAnswer, answer
 from peer.hosting.history import Stretch
 from peer.hosting.rows import write_columns
@@ -98,7 +100,7 @@ class PeerMachine:
         self._asking = Asking(self._agenda, self._wires, self.name)
         committer: Any = self.disk  # it does what a committer does
         self.hosted = HostedHere(self.name, store, self._permits, self.host, committer, lambda: self._now)
-        self._has_greeted = False
+        self._has_greeted = self._is_asking = False
         self.life += 1
         self.hosted.resume()
         self._tick(self.life)
@@ -236,6 +238,13 @@ class PeerMachine:
         except NoAnswer as exc:
             self._agenda.note(f"{self.name} and the source do not agree: {exc}")
 
+    async def _ask_numbers(self) -> None:
+        """Ask for what reads marks, as ``peer.daemon.numbering`` does."""
+        assert self.host is not None
+        with contextlib.suppress(NoAnswer):
+            await ask_numbers(self.host, lambda what, body: self._asking.ask(SOURCE, what, body))
+        self._is_asking = False
+
     # What the host asks for.
 
     def send(self, site: str, frame: Any) -> bool:
@@ -326,6 +335,9 @@ class PeerMachine:
             self._wires.send(self.name, SOURCE, Answer(0, ok=False, body=b""))
         self.host.is_full = bool(self.disk.trouble)
         self.host.tick(self._now)
+        if not self._is_asking and self.host.unnumbered():
+            self._is_asking = True
+            self._tasks.start(self._ask_numbers())
         self._agenda.after(0.02 if self.host.has_work else _BEAT_S, self._tick, life)
 
 

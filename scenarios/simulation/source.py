@@ -94,8 +94,8 @@ class SourceMachine:
         except StorageError:
             self.disk.crash(is_power=False)
             raise
-        self.views = SourceViews(SOURCE, self._view, self)
         self.life += 1
+        self.views = SourceViews(SOURCE, self._view, self, f"life {self.life:>3}".encode())
         self._tick(self.life)
 
     def crash(self, *, is_power: bool) -> None:
@@ -181,6 +181,9 @@ class SourceMachine:
                 return await self.catalog.subscribe(site, requests.read(body, requests.Subscribe))
             case "unsubscribe":
                 return await self.catalog.unsubscribe(site, requests.read(body, requests.Of).subscription)
+            case "numbers":
+                assert self.views is not None
+                return self.views.numbers(requests.read(body, requests.Numbers).patterns, self._agenda.now)
             case "drain":
                 is_over = requests.read(body, requests.Drain).is_over
                 await (self.catalog.take_back if is_over else self.catalog.set_aside)(site)

@@ -136,7 +136,7 @@ def test_inputs_are_joined_by_document(seed):
             covered[i] = upto if item is None else item.number
             intake.take(i, item, covered[i])
         ready = intake.ready()
-        for number, _, data in ready.documents:
+        for number, _, data, _ in ready.documents:
             assert number not in got
             got[number] = data
         for trouble in ready.troubles:
