@@ -24,7 +24,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from overlay.payloads.crossing import Crossing
+from overlay.payloads.crossing import Crossing, HashedCrossing
 from overlay.wire.errors import BrokenConnection, MalformedFrame
 from overlay.wire.frames import (
     HEAD,
@@ -44,13 +44,16 @@ from overlay.wire.outbox import Outbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from overlay.payloads.crossing import OneDirection
     from overlay.wire.frames import Frame, OnTheWire
 
 VERSIONS: Final = (1, 6)
 """The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3 ``Content``,
-version 4 ``Again``, version 5 ``Calm``, version 6 ``Marked``."""
+version 4 ``Again``, version 5 ``Calm``, version 6 ``Marked``,
+and counts for names in ``Again``."""
 _AGAIN: Final = 4
 _CALM: Final = 5
+_COUNTS: Final = 6
 
 
 class Stage(enum.Enum):
@@ -96,8 +99,9 @@ class Connection:
     stage: Stage = Stage.GREETING
     version: int = 0
     theirs: Hello | None = None
-    make_crossing: Callable[[], Crossing] = Crossing
-    _crossed: Crossing | None = None
+    make_crossing: Callable[[], OneDirection] = Crossing
+    make_hashed: Callable[[], OneDirection] = HashedCrossing
+    _crossed: OneDirection | None = None
     _buffer: bytearray = field(default_factory=bytearray)
     _expected: int = 0
     _heard: float = 0.0
@@ -190,7 +194,8 @@ class Connection:
                 )
             self.stage, self.version, self.theirs = Stage.READY, high, frame
             if high >= _AGAIN:
-                self._crossed, self.outbox.crossed = self.make_crossing(), self.make_crossing()
+                make = self.make_crossing if high >= _COUNTS else self.make_hashed
+                self._crossed, self.outbox.crossed = make(), make()
         elif isinstance(frame, Hello):
             raise MalformedFrame("a second greeting")
         if isinstance(frame, Bye):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from overlay.wire.frames import FRAGMENT, MAX_FRAME, Again, Batch, Frontier, Marked, encode_body, with_head
 
 if TYPE_CHECKING:
-    from overlay.payloads.crossing import Crossing
+    from overlay.payloads.crossing import OneDirection
     from overlay.wire.frames import Frame, FromSender
 
 MOST_CONTROL: Final = 4 * MAX_FRAME
@@ -40,7 +40,7 @@ class Outbox:
     _control_bytes: int = 0
     _feeds: dict[int, deque[FromSender]] = field(default_factory=dict)
     _next: int = 0
-    crossed: Crossing | None = None
+    crossed: OneDirection | None = None
     """What the other end has of earlier batches, if it understands that they are named."""
     saved_bytes: int = 0
 
