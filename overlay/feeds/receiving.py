@@ -99,6 +99,17 @@ class Receiving:
         """Go on after what the sender does not have."""
         self.covered, self.missing = max(self.covered, self.missing), 0
 
+    def would_take(self, frame: Batch) -> bool:
+        """Say whether a batch is whole, and follows on what is covered, within the credit."""
+        is_whole = not (frame.more or self._parts) and len(frame.data) <= MOST_BATCH
+        follows = self.stage is Stage.LIVE and frame.after == self.covered
+        return is_whole and follows and not self.missing and self._arrived < self._granted
+
+    def take(self, frame: Batch) -> None:
+        """Take a batch in that ``would_take`` is true of, whatever becomes of it."""
+        self._arrived += len(frame.data)
+        self.covered = frame.number
+
     def _batch(self, frame: Batch) -> list[Item]:
         if frame.after != self.covered:
             raise self._refuse(f"it jumps from {self.covered} to {frame.after}")

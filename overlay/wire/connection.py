@@ -126,26 +126,31 @@ class Connection:
         if self.stage is Stage.CLOSED:
             return []
         self._heard = now
-        self._buffer += data
+        there: bytes | bytearray = data
+        if self._buffer:
+            self._buffer += data
+            there = self._buffer
         frames: list[Frame] = []
         at = 0
         try:
-            while len(self._buffer) - at >= HEAD:
-                size = int.from_bytes(self._buffer[at : at + 4])
+            while len(there) - at >= HEAD:
+                size = int.from_bytes(there[at : at + 4])
                 if not 4 < size <= MAX_FRAME:
                     raise MalformedFrame(f"{size:,} bytes long; the most is {MAX_FRAME:,}")
-                if len(self._buffer) - at < 4 + size:
+                if len(there) - at < 4 + size:
                     break
-                body = bytes(self._buffer[at + 4 : at + 4 + size])
+                body = bytes(there[at + 4 : at + 4 + size])
                 at += 4 + size
                 frame = self._numbered(body)
                 if frame is not None:
-                    frames += self._greeted(frame)
+                    frames.append(self._greeted(frame))
         except (BrokenConnection, MalformedFrame):
             self.stage = Stage.CLOSED
             raise
-        finally:
+        if there is self._buffer:
             del self._buffer[:at]
+        elif at < len(data):
+            self._buffer += data[at:]  # copied only if a frame came in pieces
         self._note(frames)
         return frames
 
@@ -183,7 +188,7 @@ class Connection:
             self._crossed.heard(frame.data)
         return frame
 
-    def _greeted(self, frame: Frame) -> list[Frame]:
+    def _greeted(self, frame: Frame) -> Frame:
         if self.stage is Stage.GREETING:
             if not isinstance(frame, Hello):
                 raise MalformedFrame(f"{type(frame).__name__} before the greeting")
@@ -200,7 +205,7 @@ class Connection:
             raise MalformedFrame("a second greeting")
         if isinstance(frame, Bye):
             self.stage = Stage.CLOSED
-        return [frame]
+        return frame
 
     def send(self, most: int, now: float) -> bytes:
         """Take bytes to send."""

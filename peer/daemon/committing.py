@@ -4,6 +4,15 @@ Theory of operation. A transaction that the store refuses left nothing behind. I
 is full, or broken), whoever waits for an answer is told so, everything else goes back to its place and is tried
 again after a while: meanwhile ``trouble`` says why. If one of the changes is to blame, they are tried in halves
 until it is alone; it is dropped, ``failed`` hears of it, and the others are committed.
+
+A commit costs more than passing a document on, and most of that is the same for one change as for ten. So a change
+that comes *gently* is held for a moment if the one before came less than ``hold_s`` ago and nobody is waiting for
+what it brings: until another comes when the first is no longer young, until they are ``most_held`` bytes, until
+anything else comes, and for ``hold_s`` at most. So what comes now and then is written at once, and what comes
+often is written together.
+
+    gentle, soon after another --held--> due with a later one, in time, or with anything else
+    gentle otherwise, any other --due--> written: here and now while the disk is quick, else by ``run``
 """
 
 from __future__ import annotations
@@ -24,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _LOG: Final = logging.getLogger("distributary.storage")
+_YOUNG: Final = 0.4
+"""A change is young for so much of ``hold_s``."""
 Change = TypeVar("Change")
 Outcome = TypeVar("Outcome")
 
@@ -33,6 +44,7 @@ class _Entry(Generic[Change, Outcome]):
     change: Change
     done: trio.Event | None = None
     is_gathered: bool = False
+    is_gentle: bool = False
     outcome: Outcome | None = None
     error: StorageError | None = None
     is_over: bool = False
@@ -43,8 +55,8 @@ class Committer(Generic[Change, Outcome]):
     """Commits changes in the order given. ``write`` may run in a thread and returns an outcome for each; ``done``
     hears of them, in order, in the event loop; ``failed`` of a change that cannot be. ``retry_s``: how long to
     wait for room on the disk. ``gather_s``: how long changes that nobody waits for are gathered; a transaction
-    costs as much as many changes. One that says it has no company is gathered only if a transaction has just been:
-    then more may follow."""
+    costs as much as many changes. ``hold_s``, ``most_held``, ``is_awaited``: how long and how many bytes of
+    changes may be held, and whether anybody waits for them."""
 
     write: Callable[[Sequence[Change]], Sequence[Outcome]]
     done: Callable[[Change, Outcome], None]
@@ -52,9 +64,17 @@ class Committer(Generic[Change, Outcome]):
     most: int = 2_000
     retry_s: float = 1.0
     gather_s: float = 0.0
+    hold_s: float = 0.0
+    most_held: int = 1 << 18
+    is_awaited: Callable[[], bool] = lambda: True
     trouble: str = ""
     _pace: DiskPace = field(default_factory=DiskPace)
-    _ended: float = -math.inf
+    _clock: OwnTime = field(default_factory=OwnTime)
+    _is_running: bool = False
+    _held_bytes: int = 0
+    _rest: trio.CancelScope = field(default_factory=trio.CancelScope)
+    _came: float = -math.inf
+    _held_since: float = math.inf
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _taken: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
@@ -70,10 +90,67 @@ class Committer(Generic[Change, Outcome]):
         """What is not committed yet, and not let go of."""
         return [entry.change for entry in (*self._taken, *self._waiting) if not entry.is_over]
 
-    def put(self, change: Change, *, is_alone: bool = False) -> None:
-        """Let a change wait for the next transaction. ``is_alone``: no others are expected with it."""
-        self._waiting.append(_Entry(change, is_gathered=not is_alone))
+    def put(self, change: Change) -> None:
+        """Let a change wait for the next transaction."""
+        self._waiting.append(_Entry(change, is_gathered=True))
         self._wake.set()
+
+    def put_gently(self, change: Change, size: int) -> None:
+        """Let a change wait that may be held, of so many bytes; ``look`` is to be called soon."""
+        self._waiting.append(_Entry(change, is_gentle=True))
+        self._held_bytes += size
+        now = trio.current_time()
+        if now - self._came < self.hold_s:
+            self._held_since = min(self._held_since, now)
+        else:
+            self._held_since = -math.inf
+        self._came = now
+
+    def look(self, *, here: bool = False) -> None:
+        """Decide what becomes of changes that came gently. ``here``: they may be written now."""
+        if not self._waiting or self._wake.is_set():
+            return
+        if self._is_held():
+            if self._held_until < self._rest.deadline:
+                self._rest.deadline = self._held_until
+        elif not (here and self._write_here()):
+            self._wake.set()
+
+    def hurry(self) -> None:
+        """Hold nothing any longer."""
+        if self._waiting:
+            self._wake.set()
+
+    @property
+    def _held_until(self) -> float:
+        return self._held_since + self.hold_s
+
+    def _is_held(self) -> bool:
+        if self.trouble or self._taken or self._held_bytes >= self.most_held:
+            return False
+        if trio.current_time() - self._held_since >= _YOUNG * self.hold_s or self.is_awaited():
+            return False
+        return all(entry.is_gentle for entry in self._waiting)
+
+    def _write_here(self) -> bool:
+        """Write what waits without a task in between; say whether it is done. If the store refuses it, nothing has
+        happened: ``run`` tries again, and does what is to be done then."""
+        if self.trouble or self._taken or not (self._is_running and self._pace.is_direct):
+            return False
+        taken = [entry for entry in self._waiting if not entry.is_over]
+        begun = self._clock.now()
+        try:
+            outcomes = self.write([entry.change for entry in taken])
+        except StorageError:
+            return False
+        finally:
+            self._pace.took(self._clock.now() - begun)
+        self._waiting, self._held_bytes, self._held_since = [], 0, math.inf
+        if self._rest.deadline < math.inf:
+            self._rest.deadline = math.inf
+        self._tell(taken, outcomes)
+        self._settled.set()
+        return True
 
     async def commit(self, change: Change) -> Outcome:
         """Commit a change, and return when it is safe; ``NotNow`` if there is no room or the disk is broken,
@@ -99,72 +176,89 @@ class Committer(Generic[Change, Outcome]):
     async def settled(self) -> None:
         """Return when nothing waits and nothing is being written."""
         while self._waiting or self._taken:
+            self.hurry()
             self._settled = trio.Event()
             await self._settled.wait()
 
     async def run(self) -> None:
         """Commit until cancelled; what is being written then is finished first."""
-        with OwnTime() as clock:
-            while True:
-                if self._waiting:
-                    await trio.lowlevel.checkpoint()  # whatever waits, others have their turn
-                else:
-                    self._wake = trio.Event()
-                    await self._wake.wait()
-                    if self._is_gathering:
-                        await trio.sleep(self.gather_s)
-                self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
-                try:
-                    await self._commit(self._taken, clock)
-                except (DiskFull, BrokenStore) as exc:
-                    self._put_back(exc)
-                    await trio.sleep(self.retry_s)
-                self._taken, self._ended = [], trio.current_time()
-                self._settled.set()
+        with self._clock:
+            self._is_running = True
+            try:
+                while True:
+                    await self._until_due()
+                    self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
+                    self._held_bytes, self._held_since = 0, math.inf
+                    try:
+                        await self._commit(self._taken)
+                    except (DiskFull, BrokenStore) as exc:
+                        self._put_back(exc)
+                        await trio.sleep(self.retry_s)
+                    self._taken = []
+                    self._settled.set()
+            finally:
+                self._is_running = False
+
+    async def _until_due(self) -> None:
+        """Wait until something is to be written."""
+        if self._waiting and not self._is_held():
+            await trio.lowlevel.checkpoint()  # whatever waits, others have their turn
+            return
+        is_due = False
+        while not is_due:
+            self._wake = trio.Event()
+            until = self._held_until if self._waiting else math.inf
+            with trio.CancelScope(deadline=until) as self._rest:
+                await self._wake.wait()
+            is_due = bool(self._waiting) and (self._wake.is_set() or not self._is_held())
+        if self._is_gathering:
+            await trio.sleep(self.gather_s)
 
     @property
     def _is_gathering(self) -> bool:
         """Whether more changes are to be waited for."""
         if any(entry.done is not None for entry in self._waiting):
             return False
-        is_soon = trio.current_time() - self._ended < self.gather_s
-        return self.gather_s > 0 and (is_soon or all(entry.is_gathered for entry in self._waiting))
+        return self.gather_s > 0 and all(entry.is_gathered for entry in self._waiting)
 
-    async def _commit(self, entries: list[_Entry[Change, Outcome]], clock: OwnTime) -> None:
+    async def _commit(self, entries: list[_Entry[Change, Outcome]]) -> None:
         taken = [entry for entry in entries if not entry.is_over]
         try:
             with trio.CancelScope(shield=True):
-                outcomes = await self._written([entry.change for entry in taken], clock)
+                outcomes = await self._written([entry.change for entry in taken])
         except (DiskFull, BrokenStore):
             raise
         except StorageError as exc:
-            await self._in_halves(taken, exc, clock)
+            await self._in_halves(taken, exc)
             return
         if self.trouble and taken:
             _LOG.warning("storing again")
             self.trouble = ""
+        self._tell(taken, outcomes)
+
+    def _tell(self, taken: list[_Entry[Change, Outcome]], outcomes: Sequence[Outcome]) -> None:
         for entry, outcome in zip(taken, outcomes, strict=True):
             entry.outcome, entry.is_over = outcome, True
             self.done(entry.change, outcome)
             if entry.done is not None:
                 entry.done.set()
 
-    async def _written(self, changes: list[Change], clock: OwnTime) -> Sequence[Outcome]:
+    async def _written(self, changes: list[Change]) -> Sequence[Outcome]:
         """Write, in a thread unless the disk is quicker than that."""
         if not self._pace.next_is_direct():
             return await trio.to_thread.run_sync(self.write, changes)
-        begun = clock.now()
+        begun = self._clock.now()
         try:
             return self.write(changes)
         finally:
-            self._pace.took(clock.now() - begun)
+            self._pace.took(self._clock.now() - begun)
 
-    async def _in_halves(self, taken: list[_Entry[Change, Outcome]], exc: StorageError, clock: OwnTime) -> None:
+    async def _in_halves(self, taken: list[_Entry[Change, Outcome]], exc: StorageError) -> None:
         """One of these cannot be committed: find it, and commit the others."""
         half = len(taken) // 2
         if half:
-            await self._commit(taken[:half], clock)
-            await self._commit(taken[half:], clock)
+            await self._commit(taken[:half])
+            await self._commit(taken[half:])
             return
         (entry,) = taken
         about = {"change": type(entry.change).__name__, "reason": str(exc)}

@@ -35,6 +35,11 @@ class DiskPace:
         self._is_direct = False
         self._in_threads = 0
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether commits are written within the event loop now."""
+        return self._is_direct
+
     def next_is_direct(self) -> bool:
         """Say whether the next commit is written within the event loop; then ``took`` is to be told of it."""
         self._in_threads = 0 if self._is_direct else self._in_threads + 1

@@ -89,6 +89,8 @@ class Links:
         self._nursery: trio.Nursery | None = None
         self._listening, self._is_leaving, self._all_gone = trio.CancelScope(), False, trio.Event()
         self.bytes_sent = self.bytes_received = self._saved = 0
+        self._stirred: dict[Wire, None] | None = None
+        """Which wires have something to send because of what is being heard; none while nothing is."""
         self._refusals = Refusals()
         self.refused = self._refusals.counts
 
@@ -147,7 +149,10 @@ class Links:
             wire.connection.outbox.put_feed(frame)
         else:
             wire.connection.outbox.put(frame)
-        wire.stir()
+        if self._stirred is None:
+            wire.stir()
+        else:
+            self._stirred[wire] = None
         return True
 
     def dial(self, site: str) -> None:
@@ -297,32 +302,58 @@ class Links:
                 return
             if was is Stage.GREETING and wire.connection.stage is Stage.READY and not self._kept(wire):
                 return
-            for frame in [one for one in frames if isinstance(one, Bye)]:
-                _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
-                if frame.reason == REVOKED:
-                    self._resting.rest(wire.member.site, REVOKED_REST_S)
-            if not all(isinstance(frame, SignOfLife) for frame in frames):
-                wire.used_at = trio.current_time()
-            self._listener.heard(wire.member, frames)
-            if wire.connection.outbox:
-                wire.stir()
+            for frame in frames:
+                if isinstance(frame, Bye):
+                    _LOG.info("goodbye", extra={"site": wire.member.site, "reason": frame.reason[:200]})
+                    if frame.reason == REVOKED:
+                        self._resting.rest(wire.member.site, REVOKED_REST_S)
+                if not isinstance(frame, SignOfLife):
+                    wire.used_at = trio.current_time()
+            self._hear(wire, frames)
 
-    async def _write(self, wire: Wire) -> None:
-        while True:
+    def _hear(self, wire: Wire, frames: list[Frame]) -> None:
+        """Let frames be heard, and send what had to be said because of them: here and now, for waking up a task
+        for each connection would take as long again."""
+        self._stirred = {wire: None} if wire.connection.outbox else {}
+        try:
+            self._listener.heard(wire.member, frames)
+        finally:
+            stirred, self._stirred = self._stirred, None
+            for one in stirred:
+                with supervised(self._refuse, one.scope.cancel, site=one.member.site):
+                    self._send_now(one)
+            self._listener.told()
+
+    def _send_now(self, wire: Wire) -> None:
+        """Send what waits on a wire, once, as far as the socket takes it; the writer does the rest."""
+        is_done = False
+        if not (wire.is_writing or wire.wake.is_set()):
             data = wire.connection.send(_AT_ONCE, trio.current_time())
-            if not data:
-                if wire.is_leaving:
-                    wire.scope.cancel()
-                wire.wake = trio.Event()
-                if not wire.connection.outbox:
-                    await wire.wake.wait()
-                continue
             self.bytes_sent += len(data)
             try:
-                await wire.stream.send_all(data)
+                is_done = wire.stream.send_at_once(data) and not (wire.connection.outbox or wire.is_leaving)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 wire.scope.cancel()
                 return
+        if not is_done:
+            wire.stir()
+
+    async def _write(self, wire: Wire) -> None:
+        while True:
+            wire.is_writing = True
+            try:
+                await wire.stream.flush()
+                while data := wire.connection.send(_AT_ONCE, trio.current_time()):
+                    self.bytes_sent += len(data)
+                    await wire.stream.send_all(data)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                wire.scope.cancel()
+                return
+            wire.is_writing = False
+            if wire.is_leaving:
+                wire.scope.cancel()
+            wire.wake = trio.Event()
+            await wire.wake.wait()
 
     async def _beat(self) -> None:
         """Look after all connections, until cancelled; one task for all, for waking up costs more than looking."""
@@ -349,7 +380,7 @@ class Links:
             wire.scope.cancel()
         else:
             if wire.connection.outbox:
-                wire.stir()
+                self._send_now(wire)
             self._part(wire)
 
     def _is_calm(self, site: str) -> bool:

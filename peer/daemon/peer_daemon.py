@@ -120,8 +120,10 @@ class PeerDaemon:
         self._alone = OneWriter()
         self.rates = Rates()
         self._events = FeedEvents(SOURCE)
-        self.reading = Reading(self.store_file)
-        self.storing = Storing(self.store_file, self._alone, self.host, self.reading.tell)
+        self.reading = Reading(self.store_file, lambda: self._committer.hurry())
+        self.storing = Storing(
+            self.store_file, self._alone, self.host, self.reading.tell, lambda: self.reading.is_awaited
+        )
         self._committer = self.storing.committer
         self.cursors = Cursors(self.store_file, self.reading, self._alone)
         self.webhooks = Webhooks(home, self.reading, self.cursors)
@@ -295,6 +297,7 @@ class PeerDaemon:
 
     def heard(self, member: Member, frames: Sequence[Frame]) -> None:
         """Frames have come, together."""
+        self.storing.hearing()
         of_feeds: list[FromReceiver | FromSender] = []
         for frame in frames:
             match frame:
@@ -317,6 +320,10 @@ class PeerDaemon:
         self.host.handle_all(member.site, of_feeds, trio.current_time())
         if self.host.has_work:
             self._beats.soon(_SOON_S)
+
+    def told(self) -> None:
+        """What was to be said because of what was heard is on its way."""
+        self.storing.heard()
 
     def _asked(self, member: Member, question: Ask) -> None:
         try:

@@ -13,7 +13,7 @@ from peer.hosting.rows import read_pattern
 from peer.storage.result_values import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from peer.storage.result_store import ResultStore
     from peer.storage.result_values import Hosted
@@ -30,11 +30,16 @@ class Reach(NamedTuple):
 
 
 class Reading:
-    """The readers of a store; they wait for news of their subscriptions."""
+    """The readers of a store; they wait for news of their subscriptions. ``hurry``: have what waits written."""
 
-    def __init__(self, store: ResultStore) -> None:
-        self._store = store
+    def __init__(self, store: ResultStore, hurry: Callable[[], None] = lambda: None) -> None:
+        self._store, self._hurry = store, hurry
         self._news: dict[str, trio.Event] = {}
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody waits for news."""
+        return bool(self._news)
 
     def tell(self, subscriptions: Iterable[str]) -> None:
         """Something has been committed."""
@@ -69,6 +74,7 @@ class Reading:
         after = max(after, hosted.start)
         while True:
             news = self._news.setdefault(name, trio.Event())
+            self._hurry()
             known = await trio.to_thread.run_sync(self._store.extent, name)
             upto, end = (after, after) if known is None else known
             hosted = self._store.hosted(name) or hosted

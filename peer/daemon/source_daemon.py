@@ -239,6 +239,9 @@ class SourceDaemon:
                 case Ask() if self._nursery is not None:
                     self._nursery.start_soon(self._asked, member, frame)
 
+    def told(self) -> None:
+        """What was to be said because of what was heard is on its way."""
+
     async def _asked(self, member: Member, question: Ask) -> None:
         try:
             told = answer(question, await self._answer(member, question.what, question.body))

@@ -46,19 +46,26 @@ _TRIM_IN_TROUBLE_S: Final = 2.0
 _AGAIN_S: Final = 2.0
 _GATHER_S: Final = 0.01
 """Results of one document come within this time, mostly; those who are fed do not wait for the disk."""
+_HOLD_S: Final = 0.3
+"""What nobody is waiting for is on disk this much later, if documents come often; more spares the disk, and its
+commits are a third of what a document costs a peer."""
+_MOST_HELD: Final = 256 << 10
 
 
 class Storing:
     """The writing side of a peer's store. ``results``: how many were stored."""
 
     def __init__(
-        self, store: ResultStore, alone: OneWriter, host: Host, tell: Callable[[Iterable[str]], None]
-    ) -> None:
+        self, store: ResultStore, alone: OneWriter, host: Host, tell: Callable[[Iterable[str]], None],
+        is_awaited: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self._store, self._alone, self._host, self._tell = store, alone, host, tell
         self.committer: Committer[Change, bool] = Committer(
-            self._write, self._written, self._failed, gather_s=_GATHER_S
-        )
+            self._write, self._written, self._failed, gather_s=_GATHER_S, hold_s=_HOLD_S,
+            most_held=min(_MOST_HELD, host.window // 4), is_awaited=is_awaited,
+        )  # fmt: skip
         self.results = 0
+        self._is_hearing = False
         self._refused: dict[str, float] = {}
 
     def store_together(
@@ -69,7 +76,21 @@ class Storing:
         results = [self._results(*part) for part in parts]
         is_one = len(results) == 1 and followers is None
         change = results[0] if is_one else Together(results, followers)
-        self.committer.put(change, is_alone=followers is not None)
+        if followers is None:
+            self.committer.put(change)
+            return
+        self.committer.put_gently(change, sum([len(entry.data) for entry in results[0].entries]))
+        if not self._is_hearing:
+            self.committer.look()
+
+    def hearing(self) -> None:
+        """Frames are being heard; ``heard`` comes next."""
+        self._is_hearing = True
+
+    def heard(self) -> None:
+        """What was heard has been passed on: now is the time to write."""
+        self._is_hearing = False
+        self.committer.look(here=True)
 
     def _results(self, subscription: str, items: Sequence[Item], upto: int) -> Results:
         generation = self._host.hosted[subscription].configuration.generation

@@ -1,8 +1,8 @@
 """TLS over a socket, made for links: everything that has come is taken at once, and what can leave leaves at once.
 
 It does what ``trio.SSLStream`` does for one reader and one writer, with a third of the work for each message: a
-socket is waited for, then read until all that came is decrypted. The end of a connection needs no agreement here,
-for frames are numbered and say goodbye themselves.
+socket is waited for, then read until all that came is decrypted; and what fits into the socket can be sent without
+waiting. The end of a connection needs no agreement here, for frames are numbered and say goodbye themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _RECORD: Final = 16 << 10
 
 
 class TlsStream:
-    """One end of a connection. One task may receive while another sends; whoever made the socket closes it."""
+    """One end of a connection. One task may receive while another sends; whoever made the socket closes it. Who
+    sends at once sends nothing else before ``flush`` if something was left."""
 
     def __init__(self, plain: SocketStream, context: ssl.SSLContext) -> None:
         self._socket = plain.socket
@@ -30,6 +31,9 @@ class TlsStream:
         is_server = context.protocol is ssl.PROTOCOL_TLS_SERVER
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=is_server)
         self._wrong: ssl.SSLError | None = None
+        self._is_drained = True
+        """Whether everything that came has been decrypted."""
+        self._unsent = memoryview(b"")
 
     async def do_handshake(self) -> None:
         """Agree on keys, and have both certificates checked."""
@@ -54,20 +58,33 @@ class TlsStream:
         """Return what has come, about as much as asked for at the most, as soon as there is any; nothing at the
         end."""
         while True:
+            if self._is_drained:
+                await self._fill()
             data, is_over = self._decrypted(most)
             if data or is_over:
                 return data
-            await self._fill()
 
     async def send_all(self, data: bytes) -> None:
         """Send data; returns when the socket has taken it."""
+        self._encrypt(data)
+        await self._flush()
+
+    def send_at_once(self, data: bytes) -> bool:
+        """Send what the socket takes now; say whether that was all. Else ``flush`` sends the rest."""
+        self._encrypt(data)
+        return self._write_some()
+
+    async def flush(self) -> None:
+        """Send what was left."""
+        await self._flush()
+
+    def _encrypt(self, data: bytes) -> None:
         view = memoryview(data)
         try:
             while view:
                 view = view[self._tls.write(view) :]
         except ssl.SSLError as exc:
             raise trio.BrokenResourceError from exc
-        await self._flush()
 
     def _decrypted(self, most: int) -> tuple[bytes, bool]:
         """Return what can be read now, and whether nothing comes after it. What is wrong is told when everything
@@ -83,7 +100,7 @@ class TlsStream:
                 if not parts[-1]:
                     return b"".join(parts), True
         except ssl.SSLWantReadError:
-            pass
+            self._is_drained = True
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b"".join(parts), True
         except ssl.SSLError as exc:
@@ -104,6 +121,7 @@ class TlsStream:
                 continue
             except OSError as exc:
                 raise _gone(self._socket) from exc
+            self._is_drained = False
             if data:
                 self._incoming.write(data)
             else:
@@ -112,14 +130,22 @@ class TlsStream:
 
     async def _flush(self) -> None:
         """Send what TLS has written."""
-        view = memoryview(self._outgoing.read())
-        while view:
+        while not self._write_some():
+            await trio.lowlevel.wait_writable(self._socket)
+
+    def _write_some(self) -> bool:
+        """Send what the socket takes of what TLS has written; say whether that was all."""
+        while True:
             try:
-                view = view[os.write(self._socket.fileno(), view) :]
+                while self._unsent:
+                    self._unsent = self._unsent[os.write(self._socket.fileno(), self._unsent) :]
             except BlockingIOError:
-                await trio.lowlevel.wait_writable(self._socket)
+                return False
             except OSError as exc:
                 raise _gone(self._socket) from exc
+            if not self._outgoing.pending:
+                return True
+            self._unsent = memoryview(self._outgoing.read())
 
 
 def _gone(socket: trio.socket.SocketType) -> trio.BrokenResourceError | trio.ClosedResourceError:

@@ -28,6 +28,9 @@ class Listener(Protocol):
     def heard(self, member: Member, frames: Sequence[Frame]) -> None:
         """Frames have come, together."""
 
+    def told(self) -> None:
+        """What had to be said because of them is on its way."""
+
 
 @dataclass(eq=False)
 class Wire:
@@ -40,6 +43,8 @@ class Wire:
     wake: trio.Event = field(default_factory=trio.Event)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     is_leaving: bool = False
+    is_writing: bool = False
+    """Whether the writer is at it: nobody else may send then."""
     used_at: float = field(default_factory=trio.current_time)
     """When something was last said, or found to be needed."""
 

@@ -67,7 +67,7 @@ class Company:
         member: 1 where it has results."""
         self._unsafe.append((upto, matched))
         self._upto = upto
-        return [bytes([pattern in one for pattern in self._patterns]) for one in matched]
+        return [bytes(map(one.__contains__, self._patterns)) for one in matched]
 
     def names(self, beside: list[str]) -> tuple[str, ...]:
         """Return the members and some others; the very same as the last time if those are."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.receiving import WINDOW
 from overlay.wire.errors import MalformedFrame
-from overlay.wire.frames import Cancel, Credit, Ended, Open
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Open
 from peer.hosting.configuration import Input
 from peer.hosting.feeding import Feeding, FeedingTimes
 from peer.hosting.following import hand_out
@@ -22,6 +22,8 @@ from peer.hosting.hosted import Hosted
 from peer.hosting.outlet import Outlet
 from peer.hosting.relay import follow, may_be_relayed
 from peer.hosting.results import DOCUMENTS
+from peer.hosting.stepping import step
+from peer.storage.result_values import Followers
 from rewriting.errors import RewritingError
 from xmlmatch import Pattern
 
@@ -145,7 +147,8 @@ class Host:
     def handle_all(self, site: str, frames: Sequence[FromReceiver | FromSender], now: float) -> None:
         """Take frames in that came together, and then do all that they have made possible."""
         for frame in frames:
-            self._handle(site, frame, now)
+            if not (isinstance(frame, Batch) and self._step(site, frame)):
+                self._handle(site, frame, now)
         self._run(now)
 
     def site_up(self, site: str, now: float) -> None:
@@ -333,6 +336,22 @@ class Host:
                 with contextlib.suppress(MalformedFrame):
                     owner.handle(attempt, place, frame, now)
                 self._wake(owner.configuration.subscription)
+
+    def _step(self, site: str, frame: Batch) -> bool:
+        """Take a frame in the short way, if it is a step; say whether it was."""
+        company = self._company
+        if company is None or self._awake or self._own or self.is_full:
+            return False
+        done = step(company, site, frame)
+        if done is None:
+            return False
+        relay, item = company.relay, done.item
+        self._port.store_together(
+            [(relay.name, [item], item.number)], Followers(company.names([]), [done.flags])
+        )  # fmt: skip
+        if relay.outlet.feeds:
+            self._pump(relay)
+        return True
 
     def _open(self, site: str, asked: Open) -> None:
         hosted = self.subscriptions.get(asked.upstream)

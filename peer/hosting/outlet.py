@@ -178,6 +178,16 @@ class Outlet:
             if feed.serving.cursor == number and feed.matched is not None and feed.site == self.site
         ]
 
+    @property
+    def feeds_own(self) -> bool:
+        """Whether anything on this machine is fed from here, one by one."""
+        return any(site == self.site for site, _ in self.feeds)
+
+    def marked(self, item: Item, relay: str) -> dict[str, Item] | None:
+        """Return which patterns that are wanted of a relay match a document, by its marks; None if it has to be
+        matched here."""
+        return self._rematching.marked(item, relay)
+
     def references(self, items: Sequence[Item], relay: str) -> list[dict[str, Item]]:
         """Return which patterns that are wanted of a relay match which of its documents, as references to them."""
         return [self._rematching.references(item, relay) for item in items]

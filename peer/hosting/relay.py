@@ -149,19 +149,33 @@ class Rematching:
         """Return, for each pattern that is wanted and matches, a reference to a document that a relay has."""
         if item.kind is not Kind.RESULTS:
             return dict.fromkeys(self._keys, item)
+        quickly = self.marked(item, relay)
+        if quickly is not None:
+            return quickly
+        try:
+            found = self._found(item, is_checked=item.number % _CHECKED == 0)
+        except XmlMatchError as exc:
+            return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
         marked = self.numbers.texts(item.marks)
-        is_checked = item.number % _CHECKED == 0
-        if marked is not None and not is_checked and all(text in self._sizes for text in marked):
-            found = marked
-        else:
-            try:
-                found = self._found(item, is_checked=is_checked)
-            except XmlMatchError as exc:
-                return dict.fromkeys(self._keys, trouble(item.number, item.name, exc))
-            if marked is not None and set(marked) != set(found):
-                _LOG.error("marks are wrong", extra={"document": item.number, "patterns": len(self._keys)})
-                self.numbers.doubt()
+        if marked is not None and set(marked) != set(found):
+            _LOG.error("marks are wrong", extra={"document": item.number, "patterns": len(self._keys)})
+            self.numbers.doubt()
         self.matched_bytes += sum(map(self._sizes.__getitem__, found))
+        return dict.fromkeys(found, Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name))
+
+    def marked(self, item: Item, relay: str) -> dict[str, Item] | None:
+        """Return what ``references`` does, by the marks of the document; None where it is to be matched: because
+        its marks do not say, to see whether they are right, or to know what results take."""
+        if item.number % _CHECKED == 0:
+            return None
+        found = self.numbers.texts(item.marks)
+        if found is None:
+            return None
+        try:
+            size = sum(map(self._sizes.__getitem__, found))
+        except KeyError:
+            return None
+        self.matched_bytes += size
         return dict.fromkeys(found, Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name))
 
     def _found(self, item: Item, *, is_checked: bool) -> list[str]:
