@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from overlay.feeds.items import Item, Kind
 from overlay.wire.errors import MalformedFrame
-from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Marked, Opened
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Marked, Opened, Pace
 
 if TYPE_CHECKING:
     from overlay.wire.frames import FromSender
@@ -49,6 +49,7 @@ class Receiving:
     missing: int = 0
     level: int = 0
     why: str = ""
+    is_gentle: bool = False
     _arrived: int = 0
     _used: int = 0
     _granted: int = 0
@@ -148,6 +149,13 @@ class Receiving:
     def acknowledge(self, upto: int) -> list[Credit]:
         """Say up to where all is committed."""
         return [] if self.stage is Stage.ENDED else [Credit(self.feed, self._granted, upto)]
+
+    def keep_pace(self, *, is_gentle: bool) -> list[Pace]:
+        """Say whether what comes may be held for a moment, if that is news."""
+        if self.stage is not Stage.LIVE or is_gentle is self.is_gentle:
+            return []
+        self.is_gentle = is_gentle
+        return [Pace(self.feed, is_gentle)]
 
     def end(self) -> list[Cancel]:
         """End the feed from this side."""

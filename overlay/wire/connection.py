@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 VERSIONS: Final = (1, 6)
 """The lowest and the highest version of the protocol spoken here; version 2 has ``Level``, version 3 ``Content``,
-version 4 ``Again``, version 5 ``Calm``, version 6 ``Marked``,
+version 4 ``Again``, version 5 ``Calm``, version 6 ``Marked`` and ``Pace``,
 and counts for names in ``Again``."""
 _AGAIN: Final = 4
 _CALM: Final = 5

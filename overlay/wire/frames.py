@@ -147,6 +147,14 @@ class Cancel(_Frame, tag=12, frozen=True):
     feed: int
 
 
+class Pace(_Frame, tag=20, frozen=True):
+    """Whether what the receiver gets may be held for a moment and come together: nobody is waiting for it. Spoken
+    from version 6 on; a feed that is opened is not gentle."""
+
+    feed: int
+    is_gentle: bool
+
+
 class Ask(_Frame, tag=13, frozen=True):
     """A question with a number of its own; the answer carries it back."""
 
@@ -199,11 +207,11 @@ class Calm(_Frame, tag=18, frozen=True):
 
 Frame: TypeAlias = (
     Hello | Alive | Bye | Open | Opened | Batch | Marked | Frontier | Failed | Gap | Ended | Credit | Cancel | Ask
-    | Answer | Level | Content | Calm
+    | Answer | Level | Content | Calm | Pace
 )  # fmt: skip
 OnTheWire: TypeAlias = Frame | Again
 SignOfLife: TypeAlias = Alive | Calm
-FromReceiver: TypeAlias = Open | Credit | Cancel
+FromReceiver: TypeAlias = Open | Credit | Cancel | Pace
 FromSender: TypeAlias = Opened | Batch | Marked | Frontier | Failed | Gap | Ended | Level
 
 OF_SENDER: Final = (Opened, Batch, Marked, Frontier, Failed, Gap, Ended, Level)

@@ -6,10 +6,8 @@ again after a while: meanwhile ``trouble`` says why. If one of the changes is to
 until it is alone; it is dropped, ``failed`` hears of it, and the others are committed.
 
 A commit costs more than passing a document on, and most of that is the same for one change as for ten. So a change
-that comes *gently* is held for a moment if the one before came less than ``hold_s`` ago and nobody is waiting for
-what it brings: until another comes when the first is no longer young, until they are ``most_held`` bytes, until
-anything else comes, and for ``hold_s`` at most. So what comes now and then is written at once, and what comes
-often is written together.
+that comes *gently* may be held for a moment (``peer.hosting.holding``) if nobody is waiting for what it brings,
+and as long as nothing else comes.
 
     gentle, soon after another --held--> due with a later one, in time, or with anything else
     gentle otherwise, any other --due--> written: here and now while the disk is quick, else by ``run``
@@ -27,14 +25,13 @@ import trio
 from peer.daemon.disk_pace import DiskPace
 from peer.daemon.own_time import OwnTime
 from peer.daemon.questions import NotNow
+from peer.hosting.holding import Holding
 from peer.storage.errors import BrokenStore, DiskFull, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _LOG: Final = logging.getLogger("distributary.storage")
-_YOUNG: Final = 0.4
-"""A change is young for so much of ``hold_s``."""
 Change = TypeVar("Change")
 Outcome = TypeVar("Outcome")
 
@@ -55,8 +52,8 @@ class Committer(Generic[Change, Outcome]):
     """Commits changes in the order given. ``write`` may run in a thread and returns an outcome for each; ``done``
     hears of them, in order, in the event loop; ``failed`` of a change that cannot be. ``retry_s``: how long to
     wait for room on the disk. ``gather_s``: how long changes that nobody waits for are gathered; a transaction
-    costs as much as many changes. ``hold_s``, ``most_held``, ``is_awaited``: how long and how many bytes of
-    changes may be held, and whether anybody waits for them."""
+    costs as much as many changes. ``holding``: how long and how many bytes of changes that came gently may be
+    held; ``is_awaited``: whether anybody waits for them."""
 
     write: Callable[[Sequence[Change]], Sequence[Outcome]]
     done: Callable[[Change, Outcome], None]
@@ -64,17 +61,13 @@ class Committer(Generic[Change, Outcome]):
     most: int = 2_000
     retry_s: float = 1.0
     gather_s: float = 0.0
-    hold_s: float = 0.0
-    most_held: int = 1 << 18
+    holding: Holding = field(default_factory=Holding)
     is_awaited: Callable[[], bool] = lambda: True
     trouble: str = ""
     _pace: DiskPace = field(default_factory=DiskPace)
     _clock: OwnTime = field(default_factory=OwnTime)
     _is_running: bool = False
-    _held_bytes: int = 0
     _rest: trio.CancelScope = field(default_factory=trio.CancelScope)
-    _came: float = -math.inf
-    _held_since: float = math.inf
     _waiting: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _taken: list[_Entry[Change, Outcome]] = field(default_factory=list)
     _wake: trio.Event = field(default_factory=trio.Event)
@@ -98,21 +91,15 @@ class Committer(Generic[Change, Outcome]):
     def put_gently(self, change: Change, size: int) -> None:
         """Let a change wait that may be held, of so many bytes; ``look`` is to be called soon."""
         self._waiting.append(_Entry(change, is_gentle=True))
-        self._held_bytes += size
-        now = trio.current_time()
-        if now - self._came < self.hold_s:
-            self._held_since = min(self._held_since, now)
-        else:
-            self._held_since = -math.inf
-        self._came = now
+        self.holding.came(trio.current_time(), size)
 
     def look(self, *, here: bool = False) -> None:
         """Decide what becomes of changes that came gently. ``here``: they may be written now."""
         if not self._waiting or self._wake.is_set():
             return
         if self._is_held():
-            if self._held_until < self._rest.deadline:
-                self._rest.deadline = self._held_until
+            if self.holding.until < self._rest.deadline:
+                self._rest.deadline = self.holding.until
         elif not (here and self._write_here()):
             self._wake.set()
 
@@ -121,14 +108,8 @@ class Committer(Generic[Change, Outcome]):
         if self._waiting:
             self._wake.set()
 
-    @property
-    def _held_until(self) -> float:
-        return self._held_since + self.hold_s
-
     def _is_held(self) -> bool:
-        if self.trouble or self._taken or self._held_bytes >= self.most_held:
-            return False
-        if trio.current_time() - self._held_since >= _YOUNG * self.hold_s or self.is_awaited():
+        if self.trouble or self._taken or self.is_awaited() or not self.holding.is_held(trio.current_time()):
             return False
         return all(entry.is_gentle for entry in self._waiting)
 
@@ -145,7 +126,8 @@ class Committer(Generic[Change, Outcome]):
             return False
         finally:
             self._pace.took(self._clock.now() - begun)
-        self._waiting, self._held_bytes, self._held_since = [], 0, math.inf
+        self._waiting = []
+        self.holding.gone()
         if self._rest.deadline < math.inf:
             self._rest.deadline = math.inf
         self._tell(taken, outcomes)
@@ -188,7 +170,7 @@ class Committer(Generic[Change, Outcome]):
                 while True:
                     await self._until_due()
                     self._taken, self._waiting = self._waiting[: self.most], self._waiting[self.most :]
-                    self._held_bytes, self._held_since = 0, math.inf
+                    self.holding.gone()
                     try:
                         await self._commit(self._taken)
                     except (DiskFull, BrokenStore) as exc:
@@ -207,7 +189,7 @@ class Committer(Generic[Change, Outcome]):
         is_due = False
         while not is_due:
             self._wake = trio.Event()
-            until = self._held_until if self._waiting else math.inf
+            until = self.holding.until if self._waiting else math.inf
             with trio.CancelScope(deadline=until) as self._rest:
                 await self._wake.wait()
             is_due = bool(self._waiting) and (self._wake.is_set() or not self._is_held())

@@ -24,7 +24,7 @@ import trio
 from overlay.identity import Credential, IdentityError, NotPermitted, RevocationList, Untrusted
 from overlay.wire.connection import Connection, Patience, Stage
 from overlay.wire.errors import WireError
-from overlay.wire.frames import OF_SENDER, Bye, Content, Level, Marked, SignOfLife
+from overlay.wire.frames import OF_SENDER, Bye, Content, Level, Marked, Pace, SignOfLife
 from peer.daemon.beats import Beat
 from peer.daemon.dismissing import REVOKED, REVOKED_REST_S, dismiss
 from peer.daemon.doubles import Doubles
@@ -142,8 +142,10 @@ class Links:
             return True  # it does not know levels that change
         if isinstance(frame, Content) and wire.connection.version < 3:
             return False  # nor spaces
-        if isinstance(frame, Marked) and wire.connection.version < 6:
-            frame = frame.plain
+        if wire.connection.version < 6:
+            if isinstance(frame, Pace):
+                return True  # nothing is ever held there
+            frame = frame.plain if isinstance(frame, Marked) else frame
         wire.used_at = trio.current_time()
         if isinstance(frame, OF_SENDER):
             wire.connection.outbox.put_feed(frame)

@@ -120,10 +120,11 @@ class PeerDaemon:
         self._alone = OneWriter()
         self.rates = Rates()
         self._events = FeedEvents(SOURCE)
-        self.reading = Reading(self.store_file, lambda: self._committer.hurry())
+        self.reading = Reading(self.store_file, self._hurry)
         self.storing = Storing(
-            self.store_file, self._alone, self.host, self.reading.tell, lambda: self.reading.is_awaited
-        )
+            self.store_file, self._alone, self.host, self.reading.tell,
+            lambda: self.reading.was_awaited(trio.current_time()),
+        )  # fmt: skip
         self._committer = self.storing.committer
         self.cursors = Cursors(self.store_file, self.reading, self._alone)
         self.webhooks = Webhooks(home, self.reading, self.cursors)
@@ -325,6 +326,11 @@ class PeerDaemon:
         """What was to be said because of what was heard is on its way."""
         self.storing.heard()
 
+    def _hurry(self) -> None:
+        """Somebody reads here: hold nothing, and have nothing held for this machine."""
+        self._committer.hurry()
+        self.host.keep_pace(is_awaited=True)
+
     def _asked(self, member: Member, question: Ask) -> None:
         try:
             body = msgspec.msgpack.decode(question.body)
@@ -409,6 +415,7 @@ class PeerDaemon:
                 self.links.dial(SOURCE)
             self.storing.look(trio.current_time(), self.hosted.resume)
             self.host.tick(trio.current_time())
+            self.host.keep_pace(is_awaited=self.reading.was_awaited(trio.current_time()))
             self._events.look(self.host, trio.current_time())
             self.rates.look(trio.current_time(), {
                 "results": self.storing.results, "bytes_sent": self.links.bytes_sent,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from peer.storage.result_values import Hosted
 
 _STRETCH = 1 << 20
+_MOMENT_S = 2.0
 
 
 class Reach(NamedTuple):
@@ -35,11 +36,13 @@ class Reading:
     def __init__(self, store: ResultStore, hurry: Callable[[], None] = lambda: None) -> None:
         self._store, self._hurry = store, hurry
         self._news: dict[str, trio.Event] = {}
+        self._awaited_at = -math.inf
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether anybody waits for news."""
-        return bool(self._news)
+    def was_awaited(self, now: float) -> bool:
+        """Say whether anybody waits for news, or did a moment ago: a reader is not waiting while it reads."""
+        if self._news:
+            self._awaited_at = now
+        return now - self._awaited_at < _MOMENT_S
 
     def tell(self, subscriptions: Iterable[str]) -> None:
         """Something has been committed."""

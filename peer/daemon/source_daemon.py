@@ -7,6 +7,7 @@ order.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from overlay.identity import Address, Authority, Credential, Role
-from overlay.wire.frames import Answer, Ask, Cancel, Content, Credit, Open
+from overlay.wire.frames import Answer, Ask, Cancel, Content, Credit, Open, Pace
 from peer.daemon import requests
 from peer.daemon.absences import Absences
 from peer.daemon.beats import Beat
@@ -99,7 +100,7 @@ class SourceDaemon:
         self.rates = Rates()
         self.tracing = Tracing(self.log, self.questions.ask)
         self.desk = PlannerDesk(self.catalog, self.adopt)
-        self._lull, self._pushing = Lull(), Pushing()
+        self._lull, self._pushing, self._beats = Lull(), Pushing(), Beat()
         self._publications = Publications(self._committer)
         self.spaces = SourceSpaces(
             self.log, self._alone, self.site, self._publications, self._committer, self.links.send, self.tell
@@ -230,7 +231,7 @@ class SourceDaemon:
         """Frames have come, together."""
         for frame in frames:
             match frame:
-                case Open() | Credit() | Cancel():
+                case Open() | Credit() | Cancel() | Pace():
                     self.views.handle(member.site, frame)
                 case Answer():
                     self.questions.answered(member.site, frame)
@@ -358,24 +359,28 @@ class SourceDaemon:
                 _LOG.info(
                     "published", extra={"number": done.number, "document": entry.name, "by": entry.publisher}
                 )
-                self.views.published(done.number, entry.name, entry.body, self._publications.parsed(entry))
+                now = trio.current_time()
+                self.views.published(
+                    done.number, entry.name, entry.body, self._publications.parsed(entry), now=now
+                )
+                if self.views.held_until < math.inf:
+                    self._beats.soon(self.views.held_until - now)
                 self._lull.told()
             else:
                 self._lull.came(done.number, trio.current_time())
             self.spaces.entered(done.number, entry)
 
     async def _beat(self) -> None:
-        beat = Beat()
         while True:
             behind = self._lull.due(trio.current_time())
             if behind is not None:
                 self.views.published(behind, "", None)
-            self.views.pump()
+            self.views.pump(trio.current_time())
             self.rates.look(trio.current_time(), {
                 "entries": self._view.last, "bytes_sent": self.links.bytes_sent,
                 "bytes_received": self.links.bytes_received,
             })  # fmt: skip
-            await beat.rest(0.01 if self.views.has_work else _BEAT_S)
+            await self._beats.rest(0.01 if self.views.has_work else _BEAT_S)
 
     async def _trim(self) -> None:
         """Keep the log within its limits."""

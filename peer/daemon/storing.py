@@ -17,6 +17,7 @@ from peer.daemon.committing import Committer
 from peer.daemon.entries import entry_of, item_of
 from peer.daemon.questions import NotNow
 from peer.hosting.history import Stretch
+from peer.hosting.holding import Holding
 from peer.hosting.results import DOCUMENTS
 from peer.storage.errors import StorageError
 from peer.storage.result_values import (
@@ -46,10 +47,6 @@ _TRIM_IN_TROUBLE_S: Final = 2.0
 _AGAIN_S: Final = 2.0
 _GATHER_S: Final = 0.01
 """Results of one document come within this time, mostly; those who are fed do not wait for the disk."""
-_HOLD_S: Final = 0.3
-"""What nobody is waiting for is on disk this much later, if documents come often; more spares the disk, and its
-commits are a third of what a document costs a peer."""
-_MOST_HELD: Final = 256 << 10
 
 
 class Storing:
@@ -61,8 +58,8 @@ class Storing:
     ) -> None:  # fmt: skip
         self._store, self._alone, self._host, self._tell = store, alone, host, tell
         self.committer: Committer[Change, bool] = Committer(
-            self._write, self._written, self._failed, gather_s=_GATHER_S, hold_s=_HOLD_S,
-            most_held=min(_MOST_HELD, host.window // 4), is_awaited=is_awaited,
+            self._write, self._written, self._failed, gather_s=_GATHER_S,
+            holding=Holding(most_bytes=host.window // 4), is_awaited=is_awaited,
         )  # fmt: skip
         self.results = 0
         self._is_hearing = False

@@ -43,7 +43,7 @@ class Company:
     def __init__(self, relay: Hosted, members: Sequence[Member], upto: int) -> None:
         self.relay, self.members, self._upto = relay, members, upto
         self._patterns = [member.pattern for member in members]
-        self._own = frozenset(member.hosted.name for member in members)
+        self.own = frozenset(member.hosted.name for member in members)
         self._names: tuple[str, ...] = tuple(member.hosted.name for member in members)
         self._beside: list[str] = []
         self._safe = 0
@@ -56,7 +56,7 @@ class Company:
         outlet.feeds = {key: one for key, one in outlet.feeds.items() if key not in self._aside}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own
+        return name in self.own
 
     def is_at(self, relay: Hosted, number: int) -> bool:
         """Say whether it follows a relay, and has come to a document with it."""

@@ -225,6 +225,14 @@ class Feeding:
             for frame in feed.use(size, acknowledged):
                 self.port.send(site, frame)
 
+    def keep_pace(self, *, is_gentle: bool) -> None:
+        """Let the senders know whether what they send may be held for a moment."""
+        for attempt in (self.current, self.trial):
+            if attempt is not None and attempt.is_live:
+                for feed, site in zip(attempt.feeds, attempt.sites, strict=True):
+                    for frame in feed.keep_pace(is_gentle=is_gentle):
+                        self.port.send(site, frame)
+
     def poisoned(self, now: float) -> None:
         """What came could not be joined: this choice has failed."""
         if self.current is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.receiving import WINDOW
 from overlay.wire.errors import MalformedFrame
-from overlay.wire.frames import Batch, Cancel, Credit, Ended, Open
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Open, Pace
 from peer.hosting.configuration import Input
 from peer.hosting.feeding import Feeding, FeedingTimes
 from peer.hosting.following import hand_out
@@ -69,6 +69,7 @@ class Host:
         self._served: dict[tuple[str, int], str] = {}
         self._early: dict[tuple[str, int], Open] = {}
         self._relay: tuple[Input, ...] = ()
+        self._is_awaited = True
         self.is_settled = False
         """Whether, when it was last looked, time had nothing to bring: everybody is fed by their best choice."""
         self.is_full = False
@@ -198,9 +199,9 @@ class Host:
 
     def tick(self, now: float) -> None:
         """Do what time brings."""
-        company = self._company or ()
+        moved_as_one = self._company.own if self._company is not None else frozenset[str]()
         self.is_settled = True
-        for hosted in [one for name, one in self.hosted.items() if name not in company]:
+        for hosted in [one for name, one in self.hosted.items() if name not in moved_as_one]:
             if not hosted.feeding.is_settled:
                 self.is_settled = False
                 hosted.feeding.tick(now)
@@ -233,6 +234,14 @@ class Host:
         for one in self.hosted.values():
             if one.is_relay:
                 one.outlet.numbers.told(name, numbers)
+
+    def keep_pace(self, *, is_awaited: bool | None = None) -> None:
+        """Let those who feed relays here know whether documents may be held for a moment: they may if nobody here
+        is waiting for them (``is_awaited``), nor anybody whom relays feed."""
+        self._is_awaited = self._is_awaited if is_awaited is None else is_awaited
+        for one in self.hosted.values():
+            if one.is_relay:
+                one.feeding.keep_pace(is_gentle=not self._is_awaited and one.outlet.is_gentle)
 
     @property
     def has_work(self) -> bool:
@@ -320,11 +329,14 @@ class Host:
     def _handle(self, site: str, frame: FromReceiver | FromSender, now: float) -> None:
         if isinstance(frame, Open):
             self._open(site, frame)
-        elif isinstance(frame, Credit | Cancel):
+        elif isinstance(frame, Credit | Cancel | Pace):
             name = self._served.get((site, frame.feed), "")
             if name in self.hosted:
                 self.hosted[name].outlet.handle(site, frame)
-                self._wake(name)
+                if isinstance(frame, Pace):
+                    self.keep_pace()
+                else:
+                    self._wake(name)
             if isinstance(frame, Cancel):
                 self._served.pop((site, frame.feed), None)
                 self._early.pop((site, frame.feed), None)

@@ -30,11 +30,11 @@ class Hosted:
     drained_by: float = 0.0
     unsafe: deque[tuple[int, Attempt, list[int]]] = field(default_factory=deque)
     """What was taken out and is not on disk yet: up to which document, how much of each input."""
+    is_relay: bool = field(init=False)
+    """Whether it has whole documents."""
 
-    @property
-    def is_relay(self) -> bool:
-        """Whether it has whole documents."""
-        return self.outlet.pattern == DOCUMENTS
+    def __post_init__(self) -> None:
+        self.is_relay = self.outlet.pattern == DOCUMENTS
 
     @property
     def frontier(self) -> int:

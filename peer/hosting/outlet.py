@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
-from overlay.wire.frames import Cancel, Credit, Ended, Level, Opened
+from overlay.wire.frames import Cancel, Credit, Ended, Level, Opened, Pace
 from peer.hosting.relay import Rematching, asked_by_many
 from peer.hosting.results import (
     DOCUMENTS,
@@ -48,6 +48,8 @@ class _Feed:
     cut: tuple[bytes, str]
     matched: Pattern | None = None
     """Of a relay's feed: what it wants matched."""
+    is_gentle: bool = False
+    """Whether what it gets may be held for a moment."""
 
 
 @dataclass(slots=True)
@@ -99,13 +101,15 @@ class Outlet:
             self._rematching.want(matched)
         return [Opened(asked.feed, after, self.level)]
 
-    def handle(self, site: str, frame: Credit | Cancel) -> None:
+    def handle(self, site: str, frame: Credit | Cancel | Pace) -> None:
         """Take what a receiver says of its feed."""
         feed = self.feeds.get((site, frame.feed))
         if feed is None:
             return  # it has ended meanwhile
         if isinstance(frame, Cancel):
             self._drop((site, frame.feed))
+        elif isinstance(frame, Pace):
+            feed.is_gentle = frame.is_gentle
         else:
             feed.serving.grant(frame.total, frame.acknowledged)
 
@@ -136,14 +140,22 @@ class Outlet:
             self._drop(key)
         return told
 
-    def pump(self) -> list[tuple[str, FromSender]]:
-        """Send what every feed may get now; ``is_behind`` says if more is left for another round."""
+    @property
+    def is_gentle(self) -> bool:
+        """Whether what all feeds to other machines get may be held for a moment."""
+        return all(feed.is_gentle for feed in self.feeds.values() if feed.site != self.site)
+
+    def pump(self, *, is_holding: bool = False) -> list[tuple[str, FromSender]]:
+        """Send what every feed may get now, but nothing to gentle ones while holding; ``is_behind`` says if more
+        is left for another round."""
         out: list[tuple[str, FromSender]] = []
         done = _Cuts()
         many = asked_by_many(sum(f.serving.cursor < self.history.frontier for f in self.feeds.values()))
         for key, feed in list(self.feeds.items()):
             serving = feed.serving
             if serving.cursor >= self.history.frontier or not serving.may_send:
+                continue
+            if is_holding and feed.is_gentle:
                 continue
             # Reading finds out, at the latest, what the store has dropped.
             items, upto = self.history.read(serving.cursor, _AT_ONCE)
@@ -205,9 +217,13 @@ class Outlet:
     @property
     def is_behind(self) -> bool:
         """Whether some feed could be sent more at once."""
+        return self.has_work(is_holding=False)
+
+    def has_work(self, *, is_holding: bool) -> bool:
+        """Say whether some feed could be sent more at once; while holding, whether some other than gentle ones."""
         frontier = self.history.frontier
         for feed in self.feeds.values():
-            if feed.serving.cursor < frontier and feed.serving.may_send:
+            if feed.serving.cursor < frontier and feed.serving.may_send and not (is_holding and feed.is_gentle):
                 return True
         return False
 

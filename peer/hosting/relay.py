@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from overlay.feeds.items import Item, Kind
@@ -165,17 +166,13 @@ class Rematching:
 
     def marked(self, item: Item, relay: str) -> dict[str, Item] | None:
         """Return what ``references`` does, by the marks of the document; None where it is to be matched: because
-        its marks do not say, to see whether they are right, or to know what results take."""
+        its marks do not say, or to see whether they are right."""
         if item.number % _CHECKED == 0:
             return None
         found = self.numbers.texts(item.marks)
         if found is None:
             return None
-        try:
-            size = sum(map(self._sizes.__getitem__, found))
-        except KeyError:
-            return None
-        self.matched_bytes += size
+        self.matched_bytes += sum(map(self._sizes.get, found, repeat(0)))  # what is not known yet will be
         return dict.fromkeys(found, Item(item.number, Kind.REFERENCE, relay.encode(), name=item.name))
 
     def _found(self, item: Item, *, is_checked: bool) -> list[str]:

@@ -6,13 +6,15 @@ documents from the log (``catch_up``). Nothing is stored: the log is.
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from overlay.wire.frames import Cancel, Credit, Ended
+from overlay.wire.frames import Cancel, Credit, Ended, Pace
 from peer.hosting.catch_up import CatchUp
 from peer.hosting.history import History, Stretch
+from peer.hosting.holding import Holding
 from peer.hosting.marks import NAME_BYTES, Marking
 from peer.hosting.outlet import Outlet
 from peer.hosting.results import DOCUMENTS, made, trouble, whole_link
@@ -78,6 +80,7 @@ class SourceViews:
         self._by_key: dict[int, _View] = {}
         self._served: dict[tuple[str, int], str] = {}
         self._frontier = log.last
+        self._holding, self._is_holding = Holding(), False
 
     def __len__(self) -> int:
         return len(self._served)
@@ -96,20 +99,31 @@ class SourceViews:
         numbering, numbers = self.marking.number(patterns, now)
         return {"numbering": numbering, "numbers": numbers}
 
-    def published(self, number: int, name: str, body: bytes | None, parsed: Document | None = None) -> None:
-        """A document is in the log (or an entry that is none): feed it to everybody who is up to date. ``parsed``:
-        the document, if somebody has read it already."""
+    def published(
+        self, number: int, name: str, body: bytes | None, parsed: Document | None = None, *,
+        now: float = -math.inf,
+    ) -> None:  # fmt: skip
+        """A document is in the log (or an entry that is none): feed it to everybody who is up to date, but to
+        those who are not waiting for it perhaps a little later. ``parsed``: the document, if somebody has read it
+        already."""
         items = {} if body is None or not self._views else self._match(number, name, body, parsed)
         self._frontier = number
         for view in self._views.values():
             item = items.get(view.key)
             view.outlet.history.add([] if item is None else [item], number)
             view.outlet.history.stored_upto(number)
-        self.pump()
+        if body is not None:
+            self._holding.came(now, len(body))
+        self.pump(now)
+
+    @property
+    def held_until(self) -> float:
+        """When to pump at the latest, for what is held."""
+        return self._holding.until if self._is_holding else math.inf
 
     def handle(self, site: str, frame: FromReceiver) -> None:
         """Take a frame of a receiver in."""
-        if isinstance(frame, Credit | Cancel):
+        if isinstance(frame, Credit | Cancel | Pace):
             text = self._served.get((site, frame.feed))
             if text is not None:
                 self._views[text].outlet.handle(site, frame)
@@ -150,9 +164,12 @@ class SourceViews:
             view.outlet.site_lost(site)
             self._tidy(text)
 
-    def pump(self) -> None:
+    def pump(self, now: float = math.inf) -> None:
         """Send what feeds may get now; those that are behind take turns, who had none first next time."""
         self._lane.turn()
+        self._is_holding = self._holding.is_held(now)
+        if not self._is_holding:
+            self._holding.gone()
         views = list(self._views.values())
         first, self._turn = self._turn % max(len(views), 1), 0
         for place in (*range(first, len(views)), *range(first)):
@@ -163,10 +180,10 @@ class SourceViews:
     @property
     def has_work(self) -> bool:
         """Whether feeds that are behind could be sent more."""
-        return any(view.outlet.is_behind for view in self._views.values())
+        return any(view.outlet.has_work(is_holding=self._is_holding) for view in self._views.values())
 
     def _pump(self, view: _View) -> None:
-        for site, frame in view.outlet.pump():
+        for site, frame in view.outlet.pump(is_holding=self._is_holding):
             self._port.send(site, frame)
 
     def _begin(self, pattern: Pattern) -> _View:

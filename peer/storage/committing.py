@@ -8,7 +8,7 @@ that one; who has results of a document is noted once, with the document. Whatev
 to the relay without them, has them leave first: their own frontier is written, and counts again.
 
 Mostly the same go on with the same relay, commit after commit. So who kept *step* at the end of one is handed to
-the next, which then reads nothing; it holds until somebody leaves, or a commit fails.
+the next, which then reads nothing (``take_steps``); it holds until somebody leaves, or a commit fails.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 _STANDING: Final = (
     "key, state, end_number, s.generation, upto, follows FROM hosted JOIN standings AS s ON s.hosted = key"
 )
+_INSERT: Final = (
+    "INSERT INTO results (hosted, number, kind, after, size, at, name, data, document)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _FEW_MORE: Final = 4
 """Reading everybody is worth it if no more than so many times as many are here as are wanted."""
 
@@ -66,18 +70,67 @@ class Step:
     names: Sequence[str]
     relay: _Standing
     own: Sequence[_Standing]
+    lead: bytes | None = None
+    """What stands before the flags of the followers, if their keys follow on each other."""
+
+    def __post_init__(self) -> None:
+        first = self.own[0].key if self.own else 1
+        if all(one.key == key for key, one in enumerate(self.own, first)):
+            self.lead = bytes(first - 1)
+
+    def flags(self, matched: bytes) -> bytes:
+        """Return a byte per key, as it is stored."""
+        return _flags(self.own, matched) if self.lead is None else (self.lead + matched).rstrip(b"\0")
+
+    def is_of(self, change: Change) -> bool:
+        """Say whether a change is documents of the relay, new ones, with the same followers."""
+        if not isinstance(change, Together) or change.followers is None or len(change.parts) != 1:
+            return False
+        (first,) = change.parts
+        if change.followers.names is not self.names or first.subscription != self.name:
+            return False
+        if first.entries and first.entries[0].number <= self.relay.upto:
+            return False
+        return first.frontier.generation == self.relay.generation and first.frontier.upto >= self.relay.upto
+
+
+def take_steps(connection: sqlite3.Connection, changes: Sequence[Change], step: Step, now: float) -> int | None:
+    """Make changes that are all steps, and return how many bytes that adds; None, and nothing is done, if some are
+    others. It comes to what ``Committing`` does."""
+    before, added = step.relay.upto, 0
+    rows: list[tuple[int, tuple[object, ...], bytes]] = []
+    for change in changes:
+        if not step.is_of(change):
+            step.relay.upto = before
+            return None
+        assert isinstance(change, Together)
+        assert change.followers is not None
+        (first,) = change.parts
+        for entry, matched in zip(first.entries, change.followers.matched, strict=True):
+            flagged = step.flags(matched)
+            size = len(entry.data) + len(entry.name.encode()) + ROW_BYTES + len(flagged)
+            added += size
+            kind, key = int(entry.kind), step.relay.key
+            row = (key, entry.number, kind, None, size, now, entry.name, entry.data, None)
+            rows.append((entry.number, row, flagged))
+        step.relay.upto = first.frontier.upto
+    for number, values, flagged in rows:
+        document = connection.execute(_INSERT, values).lastrowid
+        if flagged:
+            connection.execute("INSERT INTO followed VALUES (?, ?, ?)", (number, document, flagged))
+    connection.execute("UPDATE frontiers SET upto = ? WHERE hosted = ?", (step.relay.upto, step.relay.key))
+    return added
 
 
 @dataclass(slots=True)
 class Committing:
     """One transaction: ``apply`` changes, then ``finish``. ``added_bytes`` grows with each entry stored. ``step``:
-    what the commit before has left, and what this one leaves."""
+    what this one leaves to the next."""
 
     connection: sqlite3.Connection
     now: float
     step: Step | None = None
     added_bytes: int = 0
-    _only_steps: bool = True
     _documents: dict[tuple[bytes, int], int] = field(default_factory=dict)
     _standings: dict[str, _Standing] = field(default_factory=dict)
     _rows: list[tuple[object, ...]] = field(default_factory=list)
@@ -88,11 +141,6 @@ class Committing:
 
     def apply(self, change: Change) -> None:
         """Make one change, or raise and thereby undo them all."""
-        if self._only_steps:
-            if isinstance(change, Together) and self._goes_on(change):
-                return
-            self._only_steps = False
-            self.finish()  # whatever else comes is read from the tables
         match change:
             case Begin():
                 self._begin(change)
@@ -126,11 +174,7 @@ class Committing:
         self._moved.clear()
 
     def _write_rows(self) -> None:
-        self.connection.executemany(
-            "INSERT INTO results (hosted, number, kind, after, size, at, name, data, document)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            self._rows,
-        )
+        self.connection.executemany(_INSERT, self._rows)
         self._rows.clear()
         self.connection.executemany(
             "INSERT INTO followed (number, document, followers)"
@@ -183,17 +227,6 @@ class Committing:
             self._with_followers(first, change.followers)
         for part in others:
             self._results(part)
-
-    def _goes_on(self, change: Together) -> bool:
-        """Take the next documents of a relay, if just those follow it who did before."""
-        step, followers = self.step, change.followers
-        if step is None or followers is None or followers.names is not step.names or len(change.parts) != 1:
-            return False
-        (first,) = change.parts
-        if first.subscription != step.name:
-            return False
-        self._take_step(first, followers, step)
-        return True
 
     def _with_followers(self, change: Results, followers: Followers) -> None:
         """Take documents of a relay, and with it the step that its followers take."""

@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from peer.storage.budget import last_that_fits
-from peer.storage.committing import Committing
+from peer.storage.committing import Committing, take_steps
 from peer.storage.database import Database
 from peer.storage.log_values import Version
 from peer.storage.result_schema import RESULT_SCHEMA
@@ -93,13 +93,16 @@ class ResultStore:
         """
         step, self._step = self._step, None  # it is of no use to whoever comes after a failure
         with storing(self._database.path), self._database.transaction() as connection:
-            committing = Committing(connection, self._clock(), step)
-            for change in changes:
-                committing.apply(change)
-            committing.finish()
-            if committing.added_bytes:
-                connection.execute("UPDATE totals SET held_bytes = held_bytes + ?", (committing.added_bytes,))
-        self._step = committing.step
+            added = None if step is None else take_steps(connection, changes, step, self._clock())
+            if added is None:
+                committing = Committing(connection, self._clock())
+                for change in changes:
+                    committing.apply(change)
+                committing.finish()
+                step, added = committing.step, committing.added_bytes
+            if added:
+                connection.execute("UPDATE totals SET held_bytes = held_bytes + ?", (added,))
+        self._step = step
 
     def entries(self, subscription: str, after: int, upto: int, max_bytes: int) -> list[Entry]:
         """List what there is in (after, upto] in order, as much as fits into ``max_bytes`` and at least one entry.

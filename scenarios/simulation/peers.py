@@ -335,6 +335,7 @@ class PeerMachine:
             self._wires.send(self.name, SOURCE, Answer(0, ok=False, body=b""))
         self.host.is_full = bool(self.disk.trouble)
         self.host.tick(self._now)
+        self.host.keep_pace(is_awaited=(int(self._now) + sum(self.name.encode())) % 3 == 0)
         if not self._is_asking and self.host.unnumbered():
             self._is_asking = True
             self._tasks.start(self._ask_numbers())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open
+from overlay.wire.frames import Answer, Ask, Cancel, Credit, Open, Pace
 from peer.daemon import requests
 from peer.daemon.catalog import Catalog
 from peer.daemon.log_view import LogView
@@ -155,7 +155,7 @@ class SourceMachine:
         """A frame has come."""
         assert self.views is not None
         match frame:
-            case Open() | Credit() | Cancel():
+            case Open() | Credit() | Cancel() | Pace():
                 self.views.handle(site, frame)
             case Ask():
                 self._tasks.start(self._asked(site, frame))
@@ -183,7 +183,9 @@ class SourceMachine:
                 return await self.catalog.unsubscribe(site, requests.read(body, requests.Of).subscription)
             case "numbers":
                 assert self.views is not None
-                return self.views.numbers(requests.read(body, requests.Numbers).patterns, self._agenda.now)
+                wanted = requests.read(body, requests.Numbers).patterns
+                # In other orders in each life, so that a number means another pattern then.
+                return self.views.numbers(wanted[:: 1 if self.life % 2 else -1], self._agenda.now)
             case "drain":
                 is_over = requests.read(body, requests.Drain).is_over
                 await (self.catalog.take_back if is_over else self.catalog.set_aside)(site)
@@ -242,14 +244,14 @@ class SourceMachine:
             return
         self._safe = self._view.last = done.number
         if isinstance(entry, NewDocument):
-            self.views.published(done.number, entry.name, entry.body)
+            self.views.published(done.number, entry.name, entry.body, now=self._agenda.now)
         else:
             self.views.published(done.number, "", None)
 
     def _tick(self, life: int) -> None:
         if life != self.life or self.views is None:
             return
-        self.views.pump()
+        self.views.pump(self._agenda.now)
         self._agenda.after(0.02 if self.views.has_work else _BEAT_S, self._tick, life)
 
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import pytest
 
 from overlay.feeds.serving import Serving
+from peer.hosting.company import Company
 from peer.hosting.feeding import Feeding
 from peer.hosting.history import History
 from peer.hosting.host import Host
+from peer.hosting.marks import Marked, Marking, Numbers
 from peer.hosting.outlet import Outlet
 from peer.steering.steering import Steering
 from peer.storage import ResultStore, database
@@ -79,6 +81,16 @@ PLANTED = {
         ResultStore, "entries", "_stored(connection, key, (max(begin, lowest), upto), max_bytes)",
         "_stored(connection, key, (max(begin, lowest), upto), max_bytes)[::-1]",
     ),)),
+    "marks that miss a pattern": Bug({Check.ROWS}, (
+        Swap(Marking, "marks", "flags[keys] = True", "flags[keys[1:]] = True"),
+    )),
+    "marks of another numbering": Bug({Check.ROWS}, (
+        Swap(Numbers, "texts", "not marks.startswith(self._name)", "False"),
+        Swap(Marked, "texts", "not marks.startswith(self._name) or count < self._count", "count < self._count"),
+    )),
+    "a step that forgets who follows": Bug({Check.ROWS}, (
+        Swap(Company, "go_on", "bytes(map(one.__contains__, self._patterns))", "bytes(len(self._patterns))"),
+    )),
     "a moving feed counted twice": Bug({Check.ROOM}, (
         Swap(Outlet, "open", "len(others) >= self.most", "len(self.feeds) >= self.most"),
     )),

@@ -1,5 +1,7 @@
 """A machine with many subscriptions takes whole documents instead, and goes back when that is more."""
 
+import math
+
 import msgspec
 import pytest
 import trio
@@ -7,6 +9,7 @@ import trio
 from peer.daemon.questions import NoAnswer, Unreachable
 from peer.daemon.relaying import Weighing
 from peer.daemon.requests import Subscribe
+from peer.hosting import relay
 from peer.hosting.rows import write_columns
 from tests.peer.daemon.network import live_network, rows
 from tests.peer.daemon.test_live_network import DOCUMENTS, TEXTS, wanted
@@ -61,6 +64,34 @@ async def test_relays_feed_each_other_and_all_that_is_on_their_machines(tmp_path
         assert sum(seen["levels"].values()) == len(names) + 3
         traced = await peers[0].trace(last, names[0])
         assert [step["subscription"] for step in traced["path"]][:2] == [names[0], relays[0][0]["subscription"]]
+
+
+async def test_machines_are_told_what_matches_and_hold_what_nobody_waits_for(tmp_path, monkeypatch):
+    matched = []
+    read = relay.document_of
+    monkeypatch.setattr(relay, "document_of", lambda item: matched.append(item.number) or read(item))
+    async with live_network(tmp_path) as network:
+        peers = [await network.start_peer(f"p{i}", relay="always") for i in range(2)]
+        names, published = [], {}
+        for i, text in enumerate(TEXTS * 2):
+            names.append((await peers[i % 2].subscribe(Pattern.parse(text), limit=1))["subscription"])
+        await publish(network, DOCUMENTS[:3], published)
+        for peer in peers:
+            await peer.relaying.look()
+        with trio.fail_after(60):
+            while not all(is_relayed(peer) for peer in peers):
+                await publish(network, DOCUMENTS[3:4], published)
+                await trio.sleep(0.2)
+            while any(peer.host.unnumbered() for peer in peers):
+                await trio.sleep(0.2)
+            while network.source.views.held_until == math.inf:  # once nobody waits for anything any more
+                await publish(network, [f"<r><a>{len(published)}</a></r>".encode()], published)
+        last = await publish(network, DOCUMENTS[4:], published)
+        for i, text in enumerate(TEXTS * 2):
+            assert await rows(peers[i % 2], names[i], last) == wanted(text, published)
+        told = last - max(one for one in matched if one % 64)
+        assert told > len(DOCUMENTS[4:])
+        assert not any(peer.host.unnumbered() for peer in peers)
 
 
 async def test_a_machine_decides_by_what_comes_over_the_network(tmp_path):
