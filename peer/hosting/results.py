@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from xmlmatch.matcher import Matches
 
 _MOST_PROVISIONS: Final = 4096
+_SMALL: Final = 256 << 10
 DOCUMENTS: Final = Pattern.parse("/*{cont}")
 """The pattern whose results are whole documents; see ``relay``."""
 MATCH: Final = b"match"
@@ -73,10 +74,21 @@ def made(link: Link, matches: Matches, place: int, number: int, name: str) -> It
         return trouble(number, name, exc)
 
 
+def parsed(body: bytes) -> Document:
+    """Parse a document; of the last few, small ones, what was parsed is there already: they are read by everybody
+    whom they match, one after the other."""
+    return _parsed(body) if len(body) <= _SMALL else Document.parse(body)
+
+
+@lru_cache(maxsize=8)
+def _parsed(body: bytes) -> Document:
+    return Document.parse(body)
+
+
 def matched_alone(pattern: Pattern, number: int, name: str, body: bytes) -> Item | None:
     """Match one pattern on a document; None for nothing, an error where it cannot be."""
     try:
-        matches = Matcher([pattern]).match(Document.parse(body))
+        matches = Matcher([pattern]).match(parsed(body))
     except XmlMatchError as exc:
         return trouble(number, name, exc)
     return made(whole_link(pattern), matches, 0, number, name) if len(matches) else None

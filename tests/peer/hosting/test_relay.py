@@ -9,7 +9,7 @@ from hypothesis import given
 from overlay.feeds.items import Item, Kind
 from overlay.feeds.serving import Serving
 from overlay.wire.frames import Batch, Cancel, Ended, Frontier, Open, Opened
-from peer.hosting import relay
+from peer.hosting import relay, results
 from peer.hosting.configuration import Configuration, Input, encode
 from peer.hosting.history import History, Stretch
 from peer.hosting.host import Host
@@ -73,6 +73,18 @@ def test_a_pattern_that_comes_while_a_document_is_matched_misses_nothing_of_it()
     third = Pattern.parse("//b{cont}")
     together.want(third)
     assert set(together.references(item, "r")) == {first.text, second.text, third.text}
+
+
+def test_what_many_read_of_a_document_is_parsed_once(monkeypatch):
+    counted, parse = [], Document.parse
+    monkeypatch.setattr(results.Document, "parse", lambda body: counted.append(len(body)) or parse(body))
+    for body in (b"<r><a>1</a><b>only here</b></r>", b"<r>" + b"<a>1</a>" * 40_000 + b"</r>"):
+        for text in ("//a{val}", "//b{val}", "//a{val}"):
+            found = results.matched_alone(Pattern.parse(text), 3, "d", body)
+            monkeypatch.undo()
+            assert (None if found is None else found.data) == direct(Pattern.parse(text), body)
+            monkeypatch.setattr(results.Document, "parse", lambda body: counted.append(len(body)) or parse(body))
+    assert [size > 300_000 for size in counted] == [False, True, True, True]
 
 
 def test_what_a_relay_lost_or_could_not_read_goes_on_as_it_is():
