@@ -8,6 +8,8 @@ GOALS = {
     "source_cpu": ("source CPU, of direct", 0.05),
     "total_cpu_to_nats_matching": ("total CPU, of nats where hosts only match", 1.0),
     "total_cpu_to_nats_documents": ("total CPU, of nats where hosts store documents and who matches", 1.0),
+    "at_once_cpu_to_nats_matching": ("the same where hosts only match, documents at once", 1.0),
+    "at_once_cpu_to_nats_documents": ("the same where hosts store documents, documents at once", 1.0),
     "total_cpu_to_nats": ("total CPU, of nats where hosts store all results written out", 1.0),
     "delivery_p50_s": ("delivery p50, s", 0.3),
     "idle_mb": ("idle peer, MB", 160),
@@ -32,6 +34,9 @@ def ratios(found):
             "nats_documents", "total_cpu_s"
         )
         answer["total_cpu_to_nats_matching"] = each("network", "total_cpu_s") / each("nats", "matching_cpu_s")
+        at_once = each("network", "at_once_cpu_s")
+        answer["at_once_cpu_to_nats_documents"] = at_once / each("nats_documents", "at_once_cpu_s")
+        answer["at_once_cpu_to_nats_matching"] = at_once / each("nats_documents", "at_once_matching_cpu_s")
     return {name: round(value, 4) for name, value in answer.items()}
 
 
@@ -45,7 +50,8 @@ def show(found):
         "documents": "documents", "documents/s at once": "documents_per_s", "delivery p50, s": "delivery_p50_s",
         "delivery p99, s": "delivery_p99_s", "view latency, s": "view_latency_s", "source feeds": "source_feeds",
         "source CPU, s": "source_cpu_s", "source MB out": "source_mb_out", "all MB out": "total_mb_out",
-        "all CPU, s": "total_cpu_s", "CPU ms per batch": "cpu_ms_per_batch", "watching CPU, s": "watching_cpu_s",
+        "all CPU, s": "total_cpu_s", "all CPU at once, s": "at_once_cpu_s",
+        "CPU ms per batch": "cpu_ms_per_batch", "watching CPU, s": "watching_cpu_s",
         "cores others took": "others_cores",
     }  # fmt: skip
     for text, key in rows.items():

@@ -127,6 +127,7 @@ class Connection:
             return []
         self._heard = now
         there: bytes | bytearray = data
+        view = memoryview(data)
         if self._buffer:
             self._buffer += data
             there = self._buffer
@@ -139,7 +140,7 @@ class Connection:
                     raise MalformedFrame(f"{size:,} bytes long; the most is {MAX_FRAME:,}")
                 if len(there) - at < 4 + size:
                     break
-                body = bytes(there[at + 4 : at + 4 + size])
+                body = there[at + 4 : at + 4 + size] if there is self._buffer else view[at + 4 : at + 4 + size]
                 at += 4 + size
                 frame = self._numbered(body)
                 if frame is not None:
@@ -167,7 +168,7 @@ class Connection:
             last = frames[-1]
             self._excused_s = max(last.seconds - self.patience.alive_s, 0.0) if isinstance(last, Calm) else 0.0
 
-    def _numbered(self, body: bytes) -> Frame | None:
+    def _numbered(self, body: memoryview | bytearray | bytes) -> Frame | None:
         number = int.from_bytes(body[:4])
         ahead = (number - self._expected) & 0xFFFFFFFF
         if ahead >= 1 << 31:

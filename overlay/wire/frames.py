@@ -243,7 +243,7 @@ def with_head(body: bytes, number: int) -> bytes:
     return b"".join(((len(body) + 4).to_bytes(4), (number & 0xFFFFFFFF).to_bytes(4), body))
 
 
-def decode_untrusted(body: bytes | memoryview) -> OnTheWire:
+def decode_untrusted(body: bytes | bytearray | memoryview) -> OnTheWire:
     """Read a frame's body; raise ``MalformedFrame`` for anything that is none."""
     try:
         frame: OnTheWire = _DECODER.decode(body)

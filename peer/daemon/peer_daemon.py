@@ -329,7 +329,8 @@ class PeerDaemon:
     def _hurry(self) -> None:
         """Somebody reads here: hold nothing, and have nothing held for this machine."""
         self._committer.hurry()
-        self.host.keep_pace(is_awaited=True)
+        if not self.host.is_awaited:
+            self.host.keep_pace(is_awaited=True)
 
     def _asked(self, member: Member, question: Ask) -> None:
         try:

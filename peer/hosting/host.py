@@ -69,7 +69,8 @@ class Host:
         self._served: dict[tuple[str, int], str] = {}
         self._early: dict[tuple[str, int], Open] = {}
         self._relay: tuple[Input, ...] = ()
-        self._is_awaited = True
+        self.is_awaited = True
+        """Whether anybody on this machine waits for what comes."""
         self.is_settled = False
         """Whether, when it was last looked, time had nothing to bring: everybody is fed by their best choice."""
         self.is_full = False
@@ -238,10 +239,10 @@ class Host:
     def keep_pace(self, *, is_awaited: bool | None = None) -> None:
         """Let those who feed relays here know whether documents may be held for a moment: they may if nobody here
         is waiting for them (``is_awaited``), nor anybody whom relays feed."""
-        self._is_awaited = self._is_awaited if is_awaited is None else is_awaited
+        self.is_awaited = self.is_awaited if is_awaited is None else is_awaited
         for one in self.hosted.values():
             if one.is_relay:
-                one.feeding.keep_pace(is_gentle=not self._is_awaited and one.outlet.is_gentle)
+                one.feeding.keep_pace(is_gentle=not self.is_awaited and one.outlet.is_gentle)
 
     @property
     def has_work(self) -> bool:
