@@ -32,6 +32,9 @@ class Ear:
     def lost(self, site):
         self.lost_sites.append(site)
 
+    def told(self):
+        """Nothing waits for this."""
+
     def heard(self, member, frames):
         self.frames += frames
         for frame in frames:

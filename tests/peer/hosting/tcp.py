@@ -58,6 +58,9 @@ class Ear:
     def lost(self, site):
         self._hear(lambda: self._machine.lost(site))
 
+    def told(self):
+        """Nothing waits for this."""
+
     def heard(self, member, frames):
         for frame in frames:
             self._hear(lambda frame=frame: self._machine.heard(member.site, frame))
