@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from importlib.metadata import entry_points, version
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, cast
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _GROUP: Final = "distributary.commands"
+_INTERRUPTED: Final = 130
 _EPILOG: Final = """\
 examples:
   distributary demo
@@ -68,6 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = _status_of(exc)
         if found is None:
             raise
+        if found == _INTERRUPTED and argv is None:
+            # The process ends now: all that another Ctrl-C could do is to make it say so with a traceback.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         return found
     return status
 
@@ -75,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _status_of(exc: BaseException) -> int | None:
     """Say what is wrong in one line, and return the exit status; None if it is a bug, which is shown whole."""
     if _is_interrupt(exc):
-        return 130
+        return _INTERRUPTED
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]  # of the nursery it came from
     match exc:

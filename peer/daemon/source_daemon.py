@@ -365,6 +365,8 @@ class SourceDaemon:
                 )
                 if self.views.held_until < math.inf:
                     self._beats.soon(self.views.held_until - now)
+                elif not self.views.has_work:
+                    self._beats.calm()
                 self._lull.told()
             else:
                 self._lull.came(done.number, trio.current_time())

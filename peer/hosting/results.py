@@ -94,6 +94,15 @@ def matched_alone(pattern: Pattern, number: int, name: str, body: bytes) -> Item
     return made(whole_link(pattern), matches, 0, number, name) if len(matches) else None
 
 
+def whole_document(document: Document, number: int, name: str) -> Item:
+    """Make the results that ``DOCUMENTS`` has of a document, which is its first node, without matching it."""
+    results = NodeSets(DOCUMENTS, document, (np.zeros(1, np.int32),))
+    try:
+        return Item(number, Kind.RESULTS, encode(whole_link(DOCUMENTS).send(results)), name=name)
+    except ColumnsTooLargeError as exc:
+        return trouble(number, name, exc)
+
+
 def trouble(number: int, name: str, exc: Exception) -> Item:
     """Say in place of results why there are none."""
     return Item(number, Kind.ERROR, " ".join(str(exc).split())[:500].encode(), name=name)
@@ -224,5 +233,5 @@ class Joining:
 __all__ = [
     "DOCUMENTS", "MATCH", "BadLink", "Joining", "RewritingError", "cut_at_once", "cut_columns", "cut_results",
     "decode_whole", "encode_whole", "from_document", "made", "matched_alone", "read_cut_untrusted", "read_whole",
-    "trouble", "whole_link", "write_cut",
+    "trouble", "whole_document", "whole_link", "write_cut",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from peer.hosting.history import History, Stretch
 from peer.hosting.holding import Holding
 from peer.hosting.marks import NAME_BYTES, Marking
 from peer.hosting.outlet import Outlet
-from peer.hosting.results import DOCUMENTS, made, trouble, whole_link
+from peer.hosting.results import DOCUMENTS, made, trouble, whole_document, whole_link
 from xmlmatch import Document, Matcher, Pattern, PatternError
 from xmlmatch.errors import XmlMatchError
 
@@ -210,17 +210,25 @@ class SourceViews:
     def _match(self, number: int, name: str, body: bytes, parsed: Document | None) -> dict[int, Item]:
         try:
             document = Document.parse(body) if parsed is None else parsed
-            matches = self._matcher.match(document)
+            items = self._matched(number, name, document)
         except XmlMatchError as exc:
             return dict.fromkeys(self._by_key, trouble(number, name, exc))
-        items = {
+        whole = self._views.get(DOCUMENTS.text)
+        if whole is not None:
+            item = whole_document(document, number, name)
+            items[whole.key] = replace(item, marks=self.marking.marks(document))
+        return items
+
+    def _matched(self, number: int, name: str, document: Document) -> dict[int, Item]:
+        """Make what all views have of a document, but the one of whole documents: often it is the only one."""
+        if self._views.keys() == {DOCUMENTS.text}:
+            return {}
+        matches = self._matcher.match(document)
+        return {
             key: made(self._by_key[key].link, matches, place, number, name)
             for place, key in enumerate(matches.keys.tolist())
+            if self._by_key[key].outlet.pattern != DOCUMENTS
         }
-        whole = self._views.get(DOCUMENTS.text)
-        if whole is not None and whole.key in items:
-            items[whole.key] = replace(items[whole.key], marks=self.marking.marks(document))
-        return items
 
     def _behind(self, text: str, after: int, upto: int, most_bytes: int) -> Stretch:
         """Read on for a feed that is behind; nothing if this turn is spent."""

@@ -43,6 +43,24 @@ async def test_a_beat_comes_earlier_if_something_happens_and_never_later(autojum
     assert woken == [0.75, 2.0, 3.25]
 
 
+async def test_a_beat_that_was_called_earlier_can_be_called_off(autojump_clock):
+    beat, woken = Beat(), []
+
+    async def keep():
+        for latest in (math.inf, 2.5):
+            await beat.rest(2.0, latest=latest)
+            woken.append(trio.current_time())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keep)
+        await trio.sleep(0.5)
+        beat.soon(0.25)
+        beat.calm()
+        await trio.sleep(1.75)
+        beat.calm()  # nothing was called
+    assert woken == [2.0, 2.5]
+
+
 async def test_how_late_it_is_is_told(mock_clock: MockClock):
     beat, late = Beat(), []
 

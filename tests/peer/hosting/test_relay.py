@@ -40,6 +40,12 @@ def test_a_document_that_was_relayed_matches_as_the_original_does(body, pattern)
     assert (None if found is None else found.data) == direct(pattern, body)
 
 
+@given(documents())
+def test_a_whole_document_is_what_matching_it_would_give(body):
+    made = results.whole_document(Document.parse(body), 3, "d")
+    assert (made.number, made.kind, made.name, made.data) == (3, Kind.RESULTS, "d", direct(DOCUMENTS, body))
+
+
 def test_patterns_matched_together_give_what_each_gives_alone():
     rng = random.Random(5)
     wanted = [Pattern.parse(text) for text in PATTERNS]
