@@ -7,15 +7,18 @@ import pytest
 from msgspec.structs import replace as changed
 
 from overlay.feeds.items import Item, Kind
-from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Open, Opened
+from overlay.wire.frames import Batch, Cancel, Credit, Ended, Failed, Frontier, Gap, Level, Marked, Open, Opened
 from peer.hosting.configuration import Configuration, Input, encode
 from peer.hosting.history import Stretch
 from peer.hosting.host import Host
+from peer.hosting.marks import Marking
 from peer.hosting.results import DOCUMENTS, from_document, whole_link
 from scenarios.small_documents import PATTERNS, small_document
 from xmlmatch import Document, Matcher, Pattern
 
 OTHER = "m1"
+MARKING = Marking(b"numbers1")
+MARKING.number([Pattern.parse(text).text for text in PATTERNS], 0.0)
 
 
 def whole(body):
@@ -30,7 +33,7 @@ class Machine:
 
     def __init__(self, *, is_looked_at):
         self.host = Host("m0", "source", self, random.Random(1), window=600, recent_bytes=300)
-        self.is_looked_at, self.companies = is_looked_at, 0
+        self.is_looked_at, self.companies, self.steps = is_looked_at, 0, 0
         self.sent, self.waiting, self.kept, self.safe, self.live = [], [], {}, {}, {}
 
     def send(self, site, frame):
@@ -102,7 +105,17 @@ class Machine:
             elif kind is Gap:
                 frame = Gap(feed, after, number)
             elif query == DOCUMENTS.text:
+                self.host.numbered(*MARKING.number(self.host.unnumbered(), 0.0))
                 frame = Batch(feed, after, number, "d", whole(body), False)
+                if number % 5:
+                    frame = Marked(
+                        feed, after, number, "d", whole(body), False, MARKING.marks(Document.parse(body))
+                    )
+                    company = self.host._company
+                    self.host.handle("source", frame, 0.0)
+                    self.live[feed] = (number, query)
+                    self.steps += company is not None and company is self.host._company
+                    continue
             else:
                 pattern, document = Pattern.parse(query), Document.parse(body)
                 matches = Matcher([pattern]).match(document)
@@ -181,6 +194,7 @@ class Machine:
         for site, frame in self.sent:
             items, _ = found.get((site, frame.feed), ([], 0))
             if not isinstance(frame, Frontier):
+                frame = frame.plain if isinstance(frame, Marked) else frame  # marks are not stored
                 items.append(changed(frame, after=0) if isinstance(frame, Batch | Failed) else frame)
             found[site, frame.feed] = items, getattr(frame, "upto", getattr(frame, "number", 0))
         return found
@@ -269,5 +283,6 @@ def test_in_most_draws_there_is_a_company():
         machine = Machine(is_looked_at=False)
         for what, *told in drawn(random.Random(seed)):
             machine.do(what, *told)
-        found.append(machine.companies)
-    assert sum(one > 10 for one in found) > 20
+        found.append((machine.companies, machine.steps))
+    assert sum(companies > 10 for companies, _ in found) > 20
+    assert sum(steps > 3 for _, steps in found) > 20
